@@ -88,7 +88,7 @@ def cases(server, engine):
     yield Case(engine, 2, "frazil: `default=ids.next`", by_default, plain)
     yield Case(engine, 3, f"{own}, fetched by RETURNING", identity(), plain, returning=True, sized=True)
     yield Case(engine, 4, f"{own}, not fetched: the program does not know the keys", identity(), plain)
-    yield Case(engine, 5, "UUID 7: `frazil.uuid7()`, known before", sa.Column("id", sa.Uuid, primary_key=True), uuids, sized=True)
+    yield Case(engine, 5, "UUID 7: `frazil.uuid.uuid7()`, known before", sa.Column("id", sa.Uuid, primary_key=True), uuids, sized=True)
 
 
 def batch():
@@ -96,7 +96,7 @@ def batch():
 
 
 def uuids():
-    return [row(id=frazil.uuid7()) for _ in range(ROWS)]
+    return [row(id=frazil.uuid.uuid7()) for _ in range(ROWS)]
 
 
 def compare(server, url):

@@ -58,7 +58,7 @@ def by_close(name, folder):
     since = time.monotonic()
     try:
         ids.close(timeout=0)
-    except frazil.WouldBlockError:
+    except frazil.errors.WouldBlockError:
         pass
     thread.join()
     return ended[0][0], ended[0][1] - since

@@ -79,7 +79,7 @@ def first_id(time: datetime) -> int:
     """The smallest ID of a millisecond: what lies below was made before it."""
     try:
         return ids.layout.min_id(time)
-    except (frazil.BeforeEpochError, frazil.LayoutExpiredError) as error:
+    except (frazil.errors.BeforeEpochError, frazil.errors.LayoutExpiredError) as error:
         raise HTTPException(422, str(error)) from error
 
 

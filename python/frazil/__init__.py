@@ -24,6 +24,9 @@ except ImportError as _error:
         path=_error.path,
     ) from _error
 
+from . import errors as errors
+from . import objectid as objectid
+from . import uuid as uuid
 from ._frazil import *
 from ._frazil import __all__ as __all__
 

@@ -9,5 +9,5 @@ def parse_canonical(text: str) -> int:
     """Returns the ID of a decimal text without leading zeros. Raises IdInvalidError, also for the padded form of 19 digits."""
     number = frazil.parse_id(text)
     if str(number) != text:
-        raise frazil.IdInvalidError(f"{text!r} has leading zeros: an ID is the number's canonical decimal string, {str(number)!r}")
+        raise frazil.errors.IdInvalidError(f"{text!r} has leading zeros: an ID is the number's canonical decimal string, {str(number)!r}")
     return number

@@ -33,7 +33,7 @@ def close_on_sigterm():
 
 
 def _close_and_go_on(number, frame):
-    _frazil._close_all()
+    _frazil.close_all()
     if callable(_handler_before):
         _handler_before(number, frame)
         return

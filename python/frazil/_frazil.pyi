@@ -16,62 +16,24 @@ from typing_extensions import Buffer, disjoint_base
 __all__ = [
     "ERRORS",
     "METRICS",
-    "BeforeEpochError",
     "Buffered",
-    "ClockBackError",
-    "ClockNotSetError",
-    "ClockSkewError",
-    "ClosedError",
-    "ConflictError",
-    "CopiedError",
-    "ExhaustedError",
-    "ForkedError",
     "FrazilError",
-    "IdInvalidError",
-    "InternalError",
     "Layout",
-    "LayoutExpiredError",
-    "LayoutInvalidError",
-    "LayoutMismatchError",
     "Lease",
-    "LeaseExhaustedError",
     "Metric",
-    "NoFreeNodeError",
-    "NodeInUseError",
-    "NodeMissingError",
     "Numbers",
-    "ObjectId",
-    "OutOfRangeError",
     "Parts",
     "Segment",
-    "SegmentExhaustedError",
-    "SegmentMismatchError",
     "Snowflake",
-    "SpecError",
     "Stats",
-    "StoreAuthError",
-    "StoreChangedError",
-    "StoreCorruptError",
-    "StoreNotBuiltError",
-    "StoreReadonlyError",
-    "StoreUnreachableError",
-    "StoreUnsuitableError",
-    "TagMissingError",
     "Tickets",
-    "UnknownKeyError",
-    "WouldBlockError",
-    "WrongTypeError",
     "__version__",
+    "close_all",
     "close_on_sigterm",
     "format_id",
     "parse_id",
     "restored",
     "stats",
-    "uuid4",
-    "uuid7",
-    "uuid7_max",
-    "uuid7_min",
-    "uuid_time",
 ]
 
 __version__: Final[str]
@@ -148,10 +110,16 @@ class _SegmentOptions(_TicketsOptions, total=False):
 def cli(arguments: list[str], /) -> int:
     """Runs the command line with the arguments after the program's name; returns the exit status."""
 
-def _close_all() -> None: ...
 def _ids(ids: _Memory | Iterable[_Id], /) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]: ...
 def _lease(*fields: Any) -> Lease: ...
 def _reopen(class_: type[Any], spec: str, only: str | None) -> Any: ...
+def close_all() -> None:
+    """Closes every generator and ring of this process that leases its number, and releases the numbers, as the interpreter's exit does.
+
+    It waits for the stores, up to 0.5 s. Call it at the end of a program whose exit runs no Python. Every later call of such a
+    handle raises ClosedError.
+    """
+
 def close_on_sigterm() -> None:
     """Releases leased numbers on SIGTERM. Then calls the program's own handler, or lets SIGTERM end the program.
 
@@ -199,7 +167,7 @@ def stats() -> list[Stats]:
 def uuid4() -> uuid.UUID:
     """A new version 4 UUID: 122 random bits from the operating system.
 
-    >>> frazil.uuid4().version
+    >>> frazil.uuid.uuid4().version
     4
     """
 
@@ -210,7 +178,7 @@ def uuid7(time: datetime.datetime | None = None, /) -> uuid.UUID:
     sequence. With an aware datetime the UUID has that time, for rows that already have one. Such UUIDs of one millisecond have no order.
     Raises BeforeEpochError and LayoutExpiredError for a time before 1970 or after the year 10889.
 
-    >>> frazil.uuid7() < frazil.uuid7()
+    >>> frazil.uuid.uuid7() < frazil.uuid.uuid7()
     True
     """
 
@@ -219,7 +187,7 @@ def uuid7_min(time: datetime.datetime, /) -> uuid.UUID:
 
     Raises BeforeEpochError for an instant before 1970.
 
-    >>> frazil.uuid7_min(datetime.datetime(2022, 2, 22, 19, 22, 22, tzinfo=datetime.timezone.utc))
+    >>> frazil.uuid.uuid7_min(datetime.datetime(2022, 2, 22, 19, 22, 22, tzinfo=datetime.timezone.utc))
     UUID('017f22e2-79b0-7000-8000-000000000000')
     """
 
@@ -235,7 +203,7 @@ def uuid_time(id: uuid.UUID | str, /) -> datetime.datetime:
     A str is 8-4-4-4-12 hexadecimal digits, also in braces or after `urn:uuid:`, or 32 digits without hyphens.
     Raises IdInvalidError for any other text, for a version that holds no time, and for a time after the year 9999.
 
-    >>> frazil.uuid_time("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
+    >>> frazil.uuid.uuid_time("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
     datetime.datetime(2022, 2, 22, 19, 22, 22, tzinfo=datetime.timezone.utc)
     """
 
@@ -247,7 +215,7 @@ class ObjectId:
     is what MongoDB stores, and it sorts like its text. Raises IdInvalidError for other text or another number of
     bytes; BeforeEpochError and LayoutExpiredError for a clock before 1970-01-01 or after 2106-02-07T06:28:15Z.
 
-    >>> frazil.ObjectId("507f1f77bcf86cd799439011").time
+    >>> frazil.objectid.ObjectId("507f1f77bcf86cd799439011").time
     datetime.datetime(2012, 10, 17, 21, 13, 27, tzinfo=datetime.timezone.utc)
     """
 
@@ -903,6 +871,10 @@ class Parts:
     @property
     def sequence(self) -> int:
         """The counter within the tick."""
+
+    @property
+    def node(self) -> int:
+        """The node number, all node fields side by side, as of a generator; where one of several fields is named `node`, that field."""
 
     @property
     def fields(self) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
 import datetime
 
-from . import BeforeEpochError, Layout, LayoutExpiredError
+from . import Layout
+from .errors import BeforeEpochError, LayoutExpiredError
 
 
 def first_id(layout: Layout, time: datetime.datetime) -> int:

@@ -59,7 +59,7 @@ def _parts(column: Any) -> tuple[Any, Any, Any]:
     series = pandas.Series(column) if hasattr(column, "dtype") else pandas.Series(column, dtype="object")
     missing = series.isna().to_numpy(dtype=bool)
     if getattr(series.dtype, "kind", "O") == "f" and not missing.all():
-        raise frazil.WrongTypeError(
+        raise frazil.errors.WrongTypeError(
             f"the column is {series.dtype}, and floats have rounded its IDs: read it as integers, such as read_csv(..., dtype={{'id': 'Int64'}})"
         )
     if len(series) and not missing.any():

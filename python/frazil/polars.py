@@ -62,11 +62,11 @@ def decode(column: polars.Series | polars.Expr, layout: frazil.Layout) -> polars
 def _parts(column: polars.Series) -> tuple[Any, polars.Series]:
     """Returns the IDs, with 0 for a null, and a mask of the known ones."""
     if not isinstance(column, polars.Series):
-        raise frazil.WrongTypeError(
+        raise frazil.errors.WrongTypeError(
             f"the column is a {type(column).__name__}, and must be a Series or an expression: table['id'], polars.col('id') or polars.Series(values)"
         )
     if column.dtype.is_float() and column.null_count() < len(column):
-        raise frazil.WrongTypeError(
+        raise frazil.errors.WrongTypeError(
             f"the column is {column.dtype}, and floats have rounded its IDs: read it as integers, such as read_csv(..., schema_overrides={{'id': polars.Int64}})"
         )
     if column.dtype in (polars.Int64, polars.UInt64):

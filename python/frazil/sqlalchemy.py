@@ -62,18 +62,18 @@ class SnowflakeType(TypeDecorator[int]):
             return value
         if isinstance(value, decimal.Decimal) and value == value.to_integral_value():
             return int(value)
-        raise frazil.WrongTypeError(f"the database returned {value!r} for a column of IDs, which must be BIGINT: {_rounded(value)}")
+        raise frazil.errors.WrongTypeError(f"the database returned {value!r} for a column of IDs, which must be BIGINT: {_rounded(value)}")
 
 
 def _integer(value: Any) -> int:
     if isinstance(value, frazil.Snowflake | frazil.Numbers):
-        raise frazil.WrongTypeError(
+        raise frazil.errors.WrongTypeError(
             "the value of the column is a generator: in a dataclass write insert_default=ids instead of default=ids"
         )
     if isinstance(value, str):
-        raise frazil.WrongTypeError(f"a column of IDs takes an int, not the str {value[:60]!r}: frazil.parse_id(text) is its int")
+        raise frazil.errors.WrongTypeError(f"a column of IDs takes an int, not the str {value[:60]!r}: frazil.parse_id(text) is its int")
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise frazil.WrongTypeError(f"a column of IDs takes an int, not {type(value).__name__}: {_rounded(value)}")
+        raise frazil.errors.WrongTypeError(f"a column of IDs takes an int, not {type(value).__name__}: {_rounded(value)}")
     # Of this type exactly, because some drivers quote what a subclass is.
     return int(operator.index(value))
 
@@ -86,7 +86,9 @@ def _rounded(value: object) -> str:
 def _attached(_type: SnowflakeType, column: Any) -> None:
     """Turns autoincrement off, because with "auto" PostgreSQL creates a sequence for a column without a default."""
     if column.autoincrement is True:
-        raise frazil.SpecError(f"autoincrement=True on column {column.name}: its IDs come from a generator, so write default=ids instead")
+        raise frazil.errors.SpecError(
+            f"autoincrement=True on column {column.name}: its IDs come from a generator, so write default=ids instead"
+        )
     column.autoincrement = False
 
 
@@ -145,15 +147,15 @@ def check_columns(connection: Connection, metadata: MetaData) -> None:
             elif dialect.name == "sqlite":
                 change = f"SQLite changes no column, so create the table {its_table} anew, with {its_name} BIGINT, and copy the rows"
                 if keys == [column["name"]] and _declared(connection, table, column["name"]) == "INTEGER":
-                    raise frazil.OutOfRangeError(f"{name} is an INTEGER PRIMARY KEY, which SQLite numbers by itself: {change}")
+                    raise frazil.errors.OutOfRangeError(f"{name} is an INTEGER PRIMARY KEY, which SQLite numbers by itself: {change}")
                 if isinstance(column["type"], Integer):  # all have 64 bits
                     continue
             else:
                 change = f"ALTER TABLE {its_table} ALTER COLUMN {its_name} TYPE BIGINT"
             if _is_narrow(column["type"]):
-                raise frazil.OutOfRangeError(f"{name} is {kind}, too narrow for IDs of 63 bits: {change}")
+                raise frazil.errors.OutOfRangeError(f"{name} is {kind}, too narrow for IDs of 63 bits: {change}")
             if mysql and column.get("autoincrement") is True:
-                raise frazil.OutOfRangeError(f"{name} has AUTO_INCREMENT, which repeats IDs: {change}")
+                raise frazil.errors.OutOfRangeError(f"{name} has AUTO_INCREMENT, which repeats IDs: {change}")
 
 
 def _holds_ids(column: Column[Any], seen: frozenset[Column[Any]] = frozenset()) -> bool:

@@ -19,6 +19,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The state that a process has once: classes that an import made stay those that are raised, however often the module is imported.
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
+/// The class that all others are below.
+const BASE: &str = "FrazilError";
+
 struct Classes {
     base: Py<PyType>,
     /// In the order of `ErrorKind::ALL`.
@@ -29,9 +32,10 @@ struct Classes {
 pub(crate) fn export(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let classes = CLASSES.get_or_try_init(py, || Classes::new(py))?;
-    module.add("FrazilError", &classes.base)?;
+    module.add(BASE, &classes.base)?;
     for (kind, class) in ErrorKind::ALL.iter().zip(&classes.of_kinds) {
-        module.add(class_name(kind.name()).as_str(), class)?;
+        // Not with `add`: it is `frazil.errors` that has them.
+        module.setattr(class_name(kind.name()).as_str(), class)?;
     }
     let rows = ErrorKind::ALL.iter().map(|kind| (kind.code(), kind.name(), kind.meaning()));
     module.add("ERRORS", PyTuple::new(py, rows.collect::<Vec<_>>())?)
@@ -45,7 +49,7 @@ impl Classes {
         defaults.set_item("retry_after", py.None())?;
         defaults.set_item("written", 0)?;
         let bases = PyTuple::new(py, [py.get_type::<PyException>()])?;
-        let base = new_class(py, "FrazilError", "Any refusal of frazil: the base of a class for each kind.", &bases, defaults)?;
+        let base = new_class(py, BASE, "Any refusal of frazil: the base of a class for each kind.", &bases, defaults)?;
         let of_kind = |kind: &ErrorKind| {
             let attributes = PyDict::new(py);
             attributes.set_item("code", kind.code())?;
@@ -93,7 +97,7 @@ fn new_class<'py>(
     attributes: Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyType>> {
     attributes.set_item("__doc__", doc)?;
-    attributes.set_item("__module__", "frazil")?;
+    attributes.set_item("__module__", if name == BASE { "frazil" } else { "frazil.errors" })?;
     let class = py.get_type::<PyType>().call1((name, bases, attributes))?;
     Ok(class.cast_into::<PyType>()?)
 }

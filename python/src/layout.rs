@@ -175,6 +175,12 @@ impl Parts {
         guard(py, || Ok(self.parts.sequence()))
     }
 
+    /// The node number, all node fields side by side; where one of several fields is named `node`, that field.
+    #[getter]
+    fn node(&self, py: Python<'_>) -> PyResult<u64> {
+        guard(py, || Ok(self.parts.field("node").unwrap_or(self.parts.node())))
+    }
+
     /// The node fields by name, from the most significant.
     #[getter]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

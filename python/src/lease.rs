@@ -170,7 +170,7 @@ pub(crate) fn restored() {
     frazil::restored();
 }
 
-/// Gives back what this process still leases: for its end, which must come whatever the stores do. A signal waits until then.
+/// Closes all that lease a number, and gives the numbers back within 0.5 s: for the end of a process. A signal waits until then.
 #[pyfunction]
 pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
     guard(py, || {

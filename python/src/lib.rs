@@ -48,7 +48,6 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<numbers::Buffered>()?;
     module.add_class::<numbers::Segment>()?;
     module.add_class::<numbers::Tickets>()?;
-    module.add_class::<object_id::ObjectId>()?;
     module.add_class::<Snowflake>()?;
     module.add_class::<stats::Metric>()?;
     module.add_class::<stats::Stats>()?;
@@ -56,19 +55,20 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stats::stats, module)?)?;
     module.add_function(wrap_pyfunction!(convert::format_id, module)?)?;
     module.add_function(wrap_pyfunction!(convert::parse_id, module)?)?;
+    module.add_function(wrap_pyfunction!(lease::close_all, module)?)?;
     module.add_function(wrap_pyfunction!(lease::close_on_sigterm, module)?)?;
     module.add_function(wrap_pyfunction!(lease::restored, module)?)?;
-    module.add_function(wrap_pyfunction!(uuid::uuid_time, module)?)?;
-    module.add_function(wrap_pyfunction!(uuid::uuid4, module)?)?;
-    module.add_function(wrap_pyfunction!(uuid::uuid7, module)?)?;
-    module.add_function(wrap_pyfunction!(uuid::uuid7_max, module)?)?;
-    module.add_function(wrap_pyfunction!(uuid::uuid7_min, module)?)?;
-    // Not with `add`, which would make them the package's own names.
+    // Not with `add`, which would make them the package's own names: these are in modules of their own.
+    module.setattr("ObjectId", py.get_type::<object_id::ObjectId>())?;
+    module.setattr("uuid_time", wrap_pyfunction!(uuid::uuid_time, module)?)?;
+    module.setattr("uuid4", wrap_pyfunction!(uuid::uuid4, module)?)?;
+    module.setattr("uuid7", wrap_pyfunction!(uuid::uuid7, module)?)?;
+    module.setattr("uuid7_max", wrap_pyfunction!(uuid::uuid7_max, module)?)?;
+    module.setattr("uuid7_min", wrap_pyfunction!(uuid::uuid7_min, module)?)?;
     module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
     module.setattr("_ids", wrap_pyfunction!(layout::many::_ids, module)?)?;
     module.setattr("_lease", wrap_pyfunction!(lease::_lease, module)?)?;
     module.setattr("_reopen", wrap_pyfunction!(snowflake::pickled::_reopen, module)?)?;
-    module.setattr("_close_all", wrap_pyfunction!(lease::close_all, module)?)?;
     module.setattr("_Ends", py.get_type::<wait::Ends>())?;
     once(py)
 }

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyString, PyType};
 /// MongoDB's ObjectId: without an argument a new one, else from its 24 hexadecimal digits or its 12 bytes.
 ///
 /// Immutable, and safe to share between threads. Sorts like its text.
-#[pyclass(frozen, eq, ord, hash, module = "frazil")]
+#[pyclass(frozen, eq, ord, hash, module = "frazil.objectid")]
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectId(frazil::ObjectId);
 

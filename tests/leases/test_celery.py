@@ -117,7 +117,7 @@ def mint():
             minted.append(ids.next())
             time.sleep(0.001)
         return os.getpid(), minted
-    except frazil.NodeInUseError as error:
+    except frazil.errors.NodeInUseError as error:
         return os.getpid(), str(error)
 """
 SEND_NUMBERED = """

@@ -126,6 +126,6 @@ def test_a_store_that_is_gone_is_not_waited_for_longer_than_told(store, namespac
         begin = time.monotonic()
         ids.close()
         assert time.monotonic() - begin < PATIENCE_S
-        with pytest.raises(frazil.ClosedError):
+        with pytest.raises(frazil.errors.ClosedError):
             ids.next()
         assert gone == "is silent" or states(url, namespace)[ids.node] == "held"

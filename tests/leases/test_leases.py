@@ -119,7 +119,7 @@ def test_an_observed_id_moves_the_bound_on(store, spec):
     ahead, seconds, allowed = {"redis": ("ahead:2s", 2, "2s"), "file": ("ahead", 3600, "1h")}.get(store[0], ("ahead", 60, "1m"))
     with frazil.Snowflake(spec.replace(LEASE, "window=8s renew=1500ms") + f" exhausted={ahead}") as ids:
         now = datetime.now(UTC)
-        with pytest.raises(frazil.OutOfRangeError, match=f"allow {allowed}$"):
+        with pytest.raises(frazil.errors.OutOfRangeError, match=f"allow {allowed}$"):
             ids.observe(ids.layout.min_id(now + timedelta(seconds=seconds + 1)))
         theirs = ids.layout.max_id(now + timedelta(seconds=seconds - 1))
         ids.observe(theirs)
@@ -151,21 +151,21 @@ def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
             assert error.name == "STORE_UNREACHABLE" and f"127.0.0.1:{server.port}" in str(error), error
             assert time.monotonic() - begin < PATIENCE_S, "a call takes 4/5 of renew at most, and a frozen server never answers"
             begin = time.monotonic()
-            with pytest.raises(frazil.LeaseExhaustedError, match="could not be extended since"):
+            with pytest.raises(frazil.errors.LeaseExhaustedError, match="could not be extended since"):
                 while time.monotonic() - begin < PATIENCE_S:
                     ids.next()
                     time.sleep(0.005)
             begin = time.monotonic()
-            with pytest.raises(frazil.LeaseExhaustedError):
+            with pytest.raises(frazil.errors.LeaseExhaustedError):
                 ids.next()
             assert time.monotonic() - begin < PATIENCE_S
-            assert not ids.lease.healthy and isinstance(ids.lease.last_error, frazil.StoreUnreachableError)
+            assert not ids.lease.healthy and isinstance(ids.lease.last_error, frazil.errors.StoreUnreachableError)
         finally:
             server.resume()
         until = time.monotonic() + PATIENCE_S
         minted = None
         while not (minted and ids.lease.healthy) and time.monotonic() < until:
-            with contextlib.suppress(frazil.LeaseExhaustedError):
+            with contextlib.suppress(frazil.errors.LeaseExhaustedError):
                 minted = ids.next()
             time.sleep(0.02)
         assert minted and ids.lease.healthy, "it goes on by itself"
@@ -197,7 +197,7 @@ def test_a_wiped_store_without_a_clock_is_noticed(store, spec):
         body = json.dumps({"key": base64.b64encode(prefix).decode(), "range_end": base64.b64encode(end).decode()}).encode()
         urllib.request.urlopen(f"http://127.0.0.1:{server.port}/v3/kv/deleterange", body, timeout=10).read()
         begin = time.monotonic()
-        with pytest.raises(frazil.LeaseExhaustedError, match="the store is not the one that held the leases"):
+        with pytest.raises(frazil.errors.LeaseExhaustedError, match="the store is not the one that held the leases"):
             while time.monotonic() - begin < PATIENCE_S:
                 ids.next()
                 time.sleep(0.005)

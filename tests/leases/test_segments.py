@@ -60,7 +60,7 @@ def opened(spec, url):
     """A segment; where only an operator may begin a tag, they do."""
     try:
         return frazil.Segment(spec)
-    except frazil.TagMissingError as error:
+    except frazil.errors.TagMissingError as error:
         obey(error, url, 1)
         return frazil.Segment(spec)
 
@@ -81,7 +81,7 @@ async def poll():
     for tries in range(200):
         try:
             return frazil.Segment(spec).next() > 0
-        except frazil.WouldBlockError:
+        except frazil.errors.WouldBlockError:
             time.sleep(0.02)
 print(json.dumps(asyncio.run(poll())))
 """
@@ -123,7 +123,7 @@ def test_a_restarted_server_is_gone_on_with_but_on_redis(store, spec):
         until = time.monotonic() + PATIENCE_S
         after = []
         while len(after) < 50_000 and time.monotonic() < until:
-            with contextlib.suppress(frazil.SegmentExhaustedError):
+            with contextlib.suppress(frazil.errors.SegmentExhaustedError):
                 after += segment.batch(1000)
         assert len(after) == 50_000 and after[0] > before[-1]
         assert all(a < b for a, b in itertools.pairwise(after))
@@ -150,7 +150,7 @@ def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
             server.resume()
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until and segment.last_error:
-            with contextlib.suppress(frazil.SegmentExhaustedError):
+            with contextlib.suppress(frazil.errors.SegmentExhaustedError):
                 segment.batch(1000)
         assert segment.next() and segment.last_error is None, "it goes on by itself"
 

@@ -133,7 +133,7 @@ reader, writer = os.pipe()
 if not os.fork():
     try:
         fixed.next()
-    except frazil.ForkedError:
+    except frazil.errors.ForkedError:
         os.write(writer, ",".join(map(str, leased.batch(1000))).encode())
         leased.close()
     os._exit(0)

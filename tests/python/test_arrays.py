@@ -96,26 +96,30 @@ def test_what_holds_no_ids():
         with pytest.raises(kind, match=why):
             TWITTER.decode_many(ids)
 
-    refused(frazil.WrongTypeError, "1541815603606036480", "ids must be a one-dimensional array .* not str")
+    refused(frazil.errors.WrongTypeError, "1541815603606036480", "ids must be a one-dimensional array .* not str")
     for value in (None, 7, b"12345678", bytearray(8), object(), numpy.int64(7)):
-        refused(frazil.WrongTypeError, value, "ids must be a one-dimensional array")
-    refused(frazil.WrongTypeError, numpy.zeros((2, 2), dtype=numpy.int64), "ids must be one-dimensional")
-    refused(frazil.WrongTypeError, [1, 2.0], r"ids\[1\] must be an int or a decimal str, not float")
+        refused(frazil.errors.WrongTypeError, value, "ids must be a one-dimensional array")
+    refused(frazil.errors.WrongTypeError, numpy.zeros((2, 2), dtype=numpy.int64), "ids must be one-dimensional")
+    refused(frazil.errors.WrongTypeError, [1, 2.0], r"ids\[1\] must be an int or a decimal str, not float")
     for floats in (numpy.array([1.0]), pandas.Series([1, None], dtype="Int64"), pandas.Series([KNOWN, None])):
-        refused(frazil.WrongTypeError, floats, r"ids is an array of floats.*ids.dropna\(\)")
-    refused(frazil.WrongTypeError, pandas.Series([KNOWN, pandas.NA], dtype=object), r"ids\[1\] must be an int or a decimal str, not NAType")
-    refused(frazil.WrongTypeError, numpy.array(["2025-01-01"], dtype="datetime64[ms]"), r"ids\[0\] must be")
-    refused(frazil.WrongTypeError, numpy.ma.masked_array([KNOWN, KNOWN], mask=[False, True]), "ids has masked values")
-    refused(frazil.IdInvalidError, ["1", "x"], "x")
-    refused(frazil.IdInvalidError, [1, -1], "-1")
-    refused(frazil.IdInvalidError, numpy.array([1, -1]), "-1 is negative")
-    refused(frazil.IdInvalidError, numpy.array([1, 2**63], dtype=numpy.uint64), r"ids\[1\]=9223372036854775808 is out of range")
-    with pytest.raises(frazil.IdInvalidError, match="more bits"):
+        refused(frazil.errors.WrongTypeError, floats, r"ids is an array of floats.*ids.dropna\(\)")
+    refused(
+        frazil.errors.WrongTypeError,
+        pandas.Series([KNOWN, pandas.NA], dtype=object),
+        r"ids\[1\] must be an int or a decimal str, not NAType",
+    )
+    refused(frazil.errors.WrongTypeError, numpy.array(["2025-01-01"], dtype="datetime64[ms]"), r"ids\[0\] must be")
+    refused(frazil.errors.WrongTypeError, numpy.ma.masked_array([KNOWN, KNOWN], mask=[False, True]), "ids has masked values")
+    refused(frazil.errors.IdInvalidError, ["1", "x"], "x")
+    refused(frazil.errors.IdInvalidError, [1, -1], "-1")
+    refused(frazil.errors.IdInvalidError, numpy.array([1, -1]), "-1 is negative")
+    refused(frazil.errors.IdInvalidError, numpy.array([1, 2**63], dtype=numpy.uint64), r"ids\[1\]=9223372036854775808 is out of range")
+    with pytest.raises(frazil.errors.IdInvalidError, match="more bits"):
         frazil.Layout("js53").decode_many([KNOWN])
 
     view = memoryview(array.array("q", [KNOWN]))
     view.release()
-    refused(frazil.WrongTypeError, view, "ids must be .* not memoryview")
+    refused(frazil.errors.WrongTypeError, view, "ids must be .* not memoryview")
     assert TWITTER.decode_many((ctypes.c_int64 * 2)(1, 2))["sequence"].tolist() == [1, 2]
 
     def breaks():
@@ -144,15 +148,15 @@ def test_new_arrays(node):
     assert orders.array(5).tolist() == [1, 2, 3, 4, 5]
     assert len(ids.array(3, timeout=5)) == 3
     for count in (-1, 2**24 + 1, 2**64):
-        with pytest.raises(frazil.OutOfRangeError, match="count"):
+        with pytest.raises(frazil.errors.OutOfRangeError, match="count"):
             ids.array(count)
-    with pytest.raises(frazil.WrongTypeError, match="count"):
+    with pytest.raises(frazil.errors.WrongTypeError, match="count"):
         ids.array("7")
-    with pytest.raises(frazil.WouldBlockError) as raised:
+    with pytest.raises(frazil.errors.WouldBlockError) as raised:
         open_manual().array(5000)
     assert raised.value.written == 0
     ids.close()
-    with pytest.raises(frazil.ClosedError):
+    with pytest.raises(frazil.errors.ClosedError):
         ids.array(1)
 
 
@@ -170,7 +174,7 @@ def test_no_array_is_two_columns(monkeypatch, count):
     """The memory of a column is nobody else's, whoever has replaced numpy.empty."""
     one = numpy.zeros(count, dtype=numpy.int64)
     monkeypatch.setattr(numpy, "empty", lambda *_: one)
-    with pytest.raises(frazil.WrongTypeError, match="numpy.empty must return a new array of 3 numbers at each call"):
+    with pytest.raises(frazil.errors.WrongTypeError, match="numpy.empty must return a new array of 3 numbers at each call"):
         TWITTER.decode_many([KNOWN] * 3)
     assert not one.any()
 

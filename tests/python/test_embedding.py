@@ -42,8 +42,8 @@ import frazil
 try:
     frazil.Snowflake("nonsense")
 except frazil.FrazilError as error:
-    print(type(error) is frazil.SpecError)
-print(frazil.uuid7().version, frazil.Layout("twitter").decode(1).time.year)
+    print(type(error) is frazil.errors.SpecError)
+print(frazil.uuid.uuid7().version, frazil.Layout("twitter").decode(1).time.year)
 assert "WSGIApplicationGroup" in refused()
 print(frazil.Snowflake("standard", node=1).next() > 0)
 """)
@@ -68,13 +68,13 @@ class Interrupts:
 
 
 def ask(*_):
-    print(frazil.uuid7().version, frazil.Layout("twitter").decode(1).time.year)
+    print(frazil.uuid.uuid7().version, frazil.Layout("twitter").decode(1).time.year)
 
 
 signal.signal(signal.SIGUSR1, ask)
-for call in (frazil.uuid7, frazil.Layout("twitter").decode(1).__getattribute__):
+for call in (frazil.uuid.uuid7, frazil.Layout("twitter").decode(1).__getattribute__):
     sys.meta_path.insert(0, Interrupts())
-    call(*(["time"] if call is not frazil.uuid7 else []))
+    call(*(["time"] if call is not frazil.uuid.uuid7 else []))
 print("done")
 """)
     assert said.splitlines()[0] == "7 2010" and said.splitlines()[-1] == "done"
@@ -90,7 +90,7 @@ import frazil as second
 for mine in (first, second):
     try:
         second.Snowflake("nonsense")
-    except mine.SpecError as error:
+    except mine.errors.SpecError as error:
         print(isinstance(error, mine.FrazilError), mine.Snowflake("standard", node=1).next() > 0)
 print(second is first, second.Snowflake is first.Snowflake)
 """)
@@ -166,7 +166,7 @@ def released_file():
 @pytest.mark.parametrize("make", [released_view, closed_map, released_file])
 def test_memory_that_is_gone_is_refused(make):
     ids = open_manual()
-    with pytest.raises(frazil.WrongTypeError, match="buffer must be a writable"):
+    with pytest.raises(frazil.errors.WrongTypeError, match="buffer must be a writable"):
         ids.fill(make())
     assert ids.credit() == open_manual().credit()
 
@@ -225,8 +225,8 @@ def with_buffer(raised):
     [
         (KeyboardInterrupt, KeyboardInterrupt),
         (MemoryError, MemoryError),
-        (BufferError, frazil.WrongTypeError),
-        (TypeError, frazil.WrongTypeError),
+        (BufferError, frazil.errors.WrongTypeError),
+        (TypeError, frazil.errors.WrongTypeError),
     ],
 )
 def test_what_a_buffer_raises(raised, seen):

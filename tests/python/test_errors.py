@@ -142,7 +142,7 @@ def test_every_error_is_what_python_would_raise():
     # A new kind needs a decision.
     assert sorted(expected) == sorted(name for _, name, _ in frazil.ERRORS)
     for _, name, _ in frazil.ERRORS:
-        kind = getattr(frazil, "".join(map(str.capitalize, name.split("_"))) + "Error")
+        kind = getattr(frazil.errors, "".join(map(str.capitalize, name.split("_"))) + "Error")
         bases = (frazil.FrazilError, expected[name]) if expected[name] else (frazil.FrazilError,)
         assert kind.__bases__ == bases
         error = kind("why")
@@ -162,34 +162,34 @@ def test_wrong_types():
     ids = open_manual()
     for value in NOT_AN_INT:
         given = type(value).__name__
-        assert given in refused(frazil.WrongTypeError, ids.batch, value)
-        assert given in refused(frazil.WrongTypeError, ids.abatch, value)
+        assert given in refused(frazil.errors.WrongTypeError, ids.batch, value)
+        assert given in refused(frazil.errors.WrongTypeError, ids.abatch, value)
         # An ID may be a decimal str.
         if value != "7":
-            assert given in refused(frazil.WrongTypeError, TWITTER.decode, value)
-            assert given in refused(frazil.WrongTypeError, ids.observe, value)
-            assert given in refused(frazil.WrongTypeError, frazil.format_id, value, "hex")
-            assert "ids[1] must be an int or a decimal str" in refused(frazil.WrongTypeError, TWITTER.decode_many, [1, value])
+            assert given in refused(frazil.errors.WrongTypeError, TWITTER.decode, value)
+            assert given in refused(frazil.errors.WrongTypeError, ids.observe, value)
+            assert given in refused(frazil.errors.WrongTypeError, frazil.format_id, value, "hex")
+            assert "ids[1] must be an int or a decimal str" in refused(frazil.errors.WrongTypeError, TWITTER.decode_many, [1, value])
         for name in PARTS:
-            assert name in refused(frazil.WrongTypeError, TWITTER.compose, NOW, **{**PARTS, name: value})
+            assert name in refused(frazil.errors.WrongTypeError, TWITTER.compose, NOW, **{**PARTS, name: value})
     for value in NOT_TEXT:
-        assert type(value).__name__ in refused(frazil.WrongTypeError, ids.text, value)
-        refused(frazil.WrongTypeError, frazil.format_id, 1, value)
-        refused(frazil.WrongTypeError, frazil.parse_id, value, "hex")
-        refused(frazil.WrongTypeError, frazil.parse_id, "0", value)
-        refused(frazil.WrongTypeError, frazil.Layout, value)
+        assert type(value).__name__ in refused(frazil.errors.WrongTypeError, ids.text, value)
+        refused(frazil.errors.WrongTypeError, frazil.format_id, 1, value)
+        refused(frazil.errors.WrongTypeError, frazil.parse_id, value, "hex")
+        refused(frazil.errors.WrongTypeError, frazil.parse_id, "0", value)
+        refused(frazil.errors.WrongTypeError, frazil.Layout, value)
         if value is not None:
-            refused(frazil.WrongTypeError, frazil.Snowflake, value)
+            refused(frazil.errors.WrongTypeError, frazil.Snowflake, value)
     for value in [b"7", [7], object(), 7.0, NOW]:
-        assert "worker" in refused(frazil.WrongTypeError, frazil.Snowflake, "twitter", datacenter=1, worker=value)
+        assert "worker" in refused(frazil.errors.WrongTypeError, frazil.Snowflake, "twitter", datacenter=1, worker=value)
     for value in [None, 0, "2025-01-01", 1.5, NOW.date(), NOW.time(), STANDARD_EPOCH_MS]:
         for call in (ids.set_time, TWITTER.min_id, TWITTER.max_id):
-            assert "time must be an aware datetime" in refused(frazil.WrongTypeError, call, value)
-        refused(frazil.WrongTypeError, TWITTER.compose, value, **PARTS)
+            assert "time must be an aware datetime" in refused(frazil.errors.WrongTypeError, call, value)
+        refused(frazil.errors.WrongTypeError, TWITTER.compose, value, **PARTS)
     for call in (ids.set_time, TWITTER.min_id, TWITTER.max_id):
-        assert "naive" in refused(frazil.WrongTypeError, call, datetime(2025, 1, 1))
+        assert "naive" in refused(frazil.errors.WrongTypeError, call, datetime(2025, 1, 1))
     for arguments in [(1,), (1, 2), (None,)]:
-        assert "no arguments" in refused(frazil.WrongTypeError, ids.next, *arguments)
+        assert "no arguments" in refused(frazil.errors.WrongTypeError, ids.next, *arguments)
     # Python's own refusals: too few arguments, and a method without its object.
     for call in (ids.batch, ids.fill, ids.text, frazil.format_id, frazil.Layout, lambda: ids(1), lambda: frazil.Snowflake.next(7)):
         with pytest.raises(TypeError):
@@ -199,23 +199,23 @@ def test_wrong_types():
 def test_out_of_range():
     ids = open_manual()
     for value in NOT_A_WHOLE_NUMBER:
-        assert "count" in refused(frazil.OutOfRangeError, ids.batch, value)
-        refused(frazil.OutOfRangeError, ids.abatch, value)
+        assert "count" in refused(frazil.errors.OutOfRangeError, ids.batch, value)
+        refused(frazil.errors.OutOfRangeError, ids.abatch, value)
         for name in PARTS:
-            assert name in refused(frazil.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, name: value})
-        refused(frazil.IdInvalidError, TWITTER.decode, value)
-        refused(frazil.IdInvalidError, frazil.format_id, value, "hex")
+            assert name in refused(frazil.errors.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, name: value})
+        refused(frazil.errors.IdInvalidError, TWITTER.decode, value)
+        refused(frazil.errors.IdInvalidError, frazil.format_id, value, "hex")
     for value in [-1, 32, 2**63, 2**64, 2**200, -(2**200), 10**5000]:
-        assert "worker" in refused(frazil.OutOfRangeError, frazil.Snowflake, "twitter", datacenter=1, worker=value)
-    assert "16777216" in refused(frazil.OutOfRangeError, ids.batch, 2**24 + 1)
-    refused(frazil.OutOfRangeError, ids.abatch, 2**24 + 1)
-    assert "0 to 31" in refused(frazil.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, "worker": 32})
-    assert "0 to 4095" in refused(frazil.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, "sequence": 4096})
-    refused(frazil.UnknownKeyError, TWITTER.compose, NOW, **PARTS, machine=1)
-    refused(frazil.NodeMissingError, TWITTER.compose, NOW, sequence=0, worker=1)
-    refused(frazil.IdInvalidError, TWITTER.decode, 2**63)
+        assert "worker" in refused(frazil.errors.OutOfRangeError, frazil.Snowflake, "twitter", datacenter=1, worker=value)
+    assert "16777216" in refused(frazil.errors.OutOfRangeError, ids.batch, 2**24 + 1)
+    refused(frazil.errors.OutOfRangeError, ids.abatch, 2**24 + 1)
+    assert "0 to 31" in refused(frazil.errors.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, "worker": 32})
+    assert "0 to 4095" in refused(frazil.errors.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, "sequence": 4096})
+    refused(frazil.errors.UnknownKeyError, TWITTER.compose, NOW, **PARTS, machine=1)
+    refused(frazil.errors.NodeMissingError, TWITTER.compose, NOW, sequence=0, worker=1)
+    refused(frazil.errors.IdInvalidError, TWITTER.decode, 2**63)
     assert TWITTER.decode(2**63 - 1).sequence == 4095
-    assert "none of: decimal" in refused(frazil.OutOfRangeError, ids.text, "base64")
+    assert "none of: decimal" in refused(frazil.errors.OutOfRangeError, ids.text, "base64")
     for edge in (datetime.min, datetime.max):
         edge = edge.replace(tzinfo=NOW.tzinfo)
         refused(frazil.FrazilError, TWITTER.min_id, edge)
@@ -225,21 +225,21 @@ def test_out_of_range():
 def test_strange_strings():
     for text in ["", " ", "\0", "7\0", "é", "７", "1" * 1_000_000, "-1", "+1", "1_000", NOT_UNICODE]:
         for form in ("decimal", "base62", "base32", "hex"):
-            refused(frazil.IdInvalidError, frazil.parse_id, text, form)
+            refused(frazil.errors.IdInvalidError, frazil.parse_id, text, form)
         for call in (frazil.parse_id, TWITTER.decode, open_manual().observe, lambda text: frazil.format_id(text, "hex")):
-            refused(frazil.IdInvalidError, call, text)
-        refused(frazil.IdInvalidError, TWITTER.decode_many, [1, text])
-        refused(frazil.OutOfRangeError, frazil.format_id, 1, text)
+            refused(frazil.errors.IdInvalidError, call, text)
+        refused(frazil.errors.IdInvalidError, TWITTER.decode_many, [1, text])
+        refused(frazil.errors.OutOfRangeError, frazil.format_id, 1, text)
     for text in ["\0", "é", "x" * 1_000_000, "twitter\0", "twitter worker", "=", "worker==", "twitter worker='1", NOT_UNICODE]:
         refused(frazil.FrazilError, frazil.Snowflake, text)
         refused(frazil.FrazilError, frazil.Layout, text)
         refused(frazil.FrazilError, frazil.Snowflake, "twitter", datacenter=1, worker=text)
         refused(frazil.FrazilError, frazil.Snowflake, "twitter", datacenter=1, **{text: 1})
-        refused(frazil.UnknownKeyError, TWITTER.compose, NOW, **PARTS, **{text: 1})
-    refused(frazil.SpecError, frazil.Snowflake, NOT_UNICODE)
-    refused(frazil.SpecError, frazil.Snowflake, "twitter", datacenter=1, worker=NOT_UNICODE)
-    refused(frazil.NodeMissingError, frazil.Snowflake, "")
-    refused(frazil.SpecError, frazil.Layout, "")
+        refused(frazil.errors.UnknownKeyError, TWITTER.compose, NOW, **PARTS, **{text: 1})
+    refused(frazil.errors.SpecError, frazil.Snowflake, NOT_UNICODE)
+    refused(frazil.errors.SpecError, frazil.Snowflake, "twitter", datacenter=1, worker=NOT_UNICODE)
+    refused(frazil.errors.NodeMissingError, frazil.Snowflake, "")
+    refused(frazil.errors.SpecError, frazil.Layout, "")
     with pytest.raises(AttributeError):
         getattr(TWITTER.decode(1), NOT_UNICODE)
 
@@ -263,7 +263,7 @@ def test_closed_handle(node):
         lambda: ids.observe(1),
     ]
     for call in calls:
-        refused(frazil.ClosedError, call)
+        refused(frazil.errors.ClosedError, call)
     assert other.next() > 0
 
 
@@ -296,7 +296,7 @@ def test_wrong_buffers():
         read_only,
     ]
     for buffer in buffers:
-        assert "buffer must be a writable" in refused(frazil.WrongTypeError, ids.fill, buffer)
+        assert "buffer must be a writable" in refused(frazil.errors.WrongTypeError, ids.fill, buffer)
     assert not read_only.any()
     # All that, and not one ID was spent.
     assert ids.credit() == open_manual().credit()

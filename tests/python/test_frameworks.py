@@ -34,7 +34,7 @@ async def app(scope, receive, send):
     try:
         try:
             first = ids.next()
-        except frazil.WouldBlockError:
+        except frazil.errors.WouldBlockError:
             # A child's first call waits for up to 1 s, which a busy machine may take. Whoever is refused sooner is refused for nothing.
             if time.monotonic() - begun < 0.9:
                 raise

@@ -97,8 +97,8 @@ MADE = [
     lambda: numpy.array([1.5, float("nan")]), lambda: numpy.zeros(4, dtype=numpy.int64)[::2], lambda: numpy.array([KNOWN, "x"], dtype=object),
     lambda: pandas.Series([KNOWN, None]), lambda: pandas.Series([KNOWN]), lambda: pandas.NA, lambda: pandas.NaT, lambda: pandas.Timestamp('2025-06-01', tz='UTC'), lambda: numpy.datetime64("2025-01-01"),
     lambda: numpy.int64(-1), lambda: numpy.uint64(2**63), lambda: numpy.float64(1), lambda: numpy.bool_(True), lambda: numpy.str_("7"),
-    lambda: decimal.Decimal(7), lambda: fractions.Fraction(7), lambda: 7j, lambda: date(2025, 1, 1), lambda: UTC, lambda: frazil.SpecError,
-    lambda: LAYOUTS[0], lambda: LAYOUTS[0].decode(KNOWN), frazil.ObjectId, frazil.uuid7, lambda: open_manual().next, lambda: open_manual(),
+    lambda: decimal.Decimal(7), lambda: fractions.Fraction(7), lambda: 7j, lambda: date(2025, 1, 1), lambda: UTC, lambda: frazil.errors.SpecError,
+    lambda: LAYOUTS[0], lambda: LAYOUTS[0].decode(KNOWN), frazil.objectid.ObjectId, frazil.uuid.uuid7, lambda: open_manual().next, lambda: open_manual(),
     lambda: {"worker": 7}, lambda: {"store": "memory"}, lambda: {7: 7}, lambda: [KNOWN, str(KNOWN)], lambda: ["memory", "memory"], lambda: ("a b", None),
 ]  # fmt: skip
 ZONES = some.sampled_from([None, UTC, timezone(timedelta(hours=14)), timezone(-timedelta(hours=23, minutes=59, seconds=59))])
@@ -184,7 +184,7 @@ def of_generator(call):
 def closed(value, other, _options):
     ids = open_manual()
     ids.close(timeout=value)
-    with pytest.raises(frazil.ClosedError):
+    with pytest.raises(frazil.errors.ClosedError):
         ids.next()
 
 
@@ -201,10 +201,10 @@ CALLS = [
     formatted,
     lambda text, form, _options: frazil.format_id(frazil.parse_id(text, form), "hex"),
     lambda text, _other, _options: frazil.parse_id(text),
-    lambda value, _other, _options: str(frazil.ObjectId(value)),
-    lambda value, _other, _options: frazil.ObjectId.min_id(value) < frazil.ObjectId.max_id(value),
-    lambda value, _other, _options: frazil.uuid7_min(value) < frazil.uuid7(value) < frazil.uuid7_max(value),
-    lambda value, _other, _options: frazil.uuid_time(value),
+    lambda value, _other, _options: str(frazil.objectid.ObjectId(value)),
+    lambda value, _other, _options: frazil.objectid.ObjectId.min_id(value) < frazil.objectid.ObjectId.max_id(value),
+    lambda value, _other, _options: frazil.uuid.uuid7_min(value) < frazil.uuid.uuid7(value) < frazil.uuid.uuid7_max(value),
+    lambda value, _other, _options: frazil.uuid.uuid_time(value),
     of_generator(lambda ids, value, _other: ids.batch(value, timeout=0)),
     of_generator(lambda ids, value, _other: ids.array(value, timeout=0)),
     of_generator(lambda ids, value, _other: ids.fill(value, timeout=0)),
@@ -224,7 +224,7 @@ def test_random_calls(values, options):
             try:
                 call(value, other, options)
             except frazil.FrazilError as error:
-                assert type(error) not in (frazil.FrazilError, frazil.InternalError)
+                assert type(error) not in (frazil.FrazilError, frazil.errors.InternalError)
                 assert 10 < len(str(error)) < 1500 and SECRET not in str(error)
                 again = pickle.loads(pickle.dumps(error))
                 assert (type(again), str(again)) == (type(error), str(error))
@@ -243,7 +243,7 @@ def test_clocks_that_are_set_give_ascending_ids(data):
         try:
             ids.set_time(now)
             minted = ids.batch(data.draw(some.integers(1, 300)))
-        except (frazil.ClockBackError, frazil.WouldBlockError):
+        except (frazil.errors.ClockBackError, frazil.errors.WouldBlockError):
             continue
         assert last < minted[0] and len(set(minted)) == len(minted)
         last = minted[-1]

@@ -56,13 +56,13 @@ def test_batch_and_fill(node):
 
     stopped = open_manual()
     short = array.array("q", bytes(8 * 5000))
-    with pytest.raises(frazil.WouldBlockError) as raised:
+    with pytest.raises(frazil.errors.WouldBlockError) as raised:
         stopped.fill(short)
     written = raised.value.written
     assert 4080 < written <= 4096
     assert ascends(short[:written]) and set(short[written:]) == {0}
     assert raised.value.retry_after == pytest.approx(0.001)
-    with pytest.raises(frazil.WouldBlockError):
+    with pytest.raises(frazil.errors.WouldBlockError):
         stopped.batch(1)
 
 
@@ -87,7 +87,7 @@ def test_async_forms(node):
         line = "layout='time:31@1s node:10 sequence:1 epoch:2025-01-01' start=zero"
         while time.time() % 1 > 0.8:
             await asyncio.sleep(0.05)
-        with pytest.raises(frazil.WouldBlockError) as raised:
+        with pytest.raises(frazil.errors.WouldBlockError) as raised:
             frazil.Snowflake(line, node=node)
         assert raised.value.retry_after <= 1
         assert "use await Snowflake.aopen(...)" in str(raised.value)
@@ -95,7 +95,7 @@ def test_async_forms(node):
         ids = await frazil.Snowflake.aopen(line, node=node)
         minted = [await ids.anext() for _ in range(2)]
         # These cannot all be of one tick.
-        with pytest.raises(frazil.WouldBlockError) as raised:
+        with pytest.raises(frazil.errors.WouldBlockError) as raised:
             for _ in range(100):
                 minted.append(ids.next())
         assert 0 < raised.value.retry_after <= 1
@@ -116,7 +116,7 @@ def test_async_forms(node):
         assert turns > 10, "the loop went on while the calls waited"
 
         assert await ids.abatch(0) == []
-        with pytest.raises(frazil.WouldBlockError):
+        with pytest.raises(frazil.errors.WouldBlockError):
             await open_manual(unix_ms=STANDARD_EPOCH_MS).abatch(5000)
         together = await asyncio.gather(*(ids.anext() for _ in range(3)))
         assert len(set(together)) == 3
@@ -129,7 +129,7 @@ def test_a_loop_is_held_up_for_2_ms_at_most(node):
         ids = frazil.Snowflake("standard", node=node)
         # 4096 per ms: the whole would take a quarter of a second, in waits of less than 1 ms each.
         buffer = array.array("q", bytes(8 * 1_000_000))
-        with pytest.raises(frazil.WouldBlockError) as raised:
+        with pytest.raises(frazil.errors.WouldBlockError) as raised:
             ids.fill(buffer)
         assert 0 < raised.value.written < 1_000_000
         assert ascends(buffer[: raised.value.written])
@@ -165,9 +165,9 @@ def test_min_max(node):
     assert layout.min_id(later) == layout.min_id(time)
     assert layout.max_id(time) + 1 == layout.min_id(time + timedelta(milliseconds=1))
     for query in (layout.min_id, layout.max_id):
-        with pytest.raises(frazil.BeforeEpochError):
+        with pytest.raises(frazil.errors.BeforeEpochError):
             query(layout.epoch - timedelta(milliseconds=1))
-        with pytest.raises(frazil.LayoutExpiredError):
+        with pytest.raises(frazil.errors.LayoutExpiredError):
             query(layout.expires_at)
     early = frazil.Layout("time:41@1ms node:10 sequence:12 epoch:1950-06-01")
     before_1970 = datetime(1960, 1, 1, 0, 0, 0, 999_999, tzinfo=UTC)
@@ -182,6 +182,9 @@ def test_parts():
     )
     assert parts.time.tzinfo is UTC
     assert parts.fields == {"datacenter": 11, "worker": 26}
+    assert parts.node == 11 << 5 | 26
+    pair = frazil.Layout("time:41@1ms region:2 node:8 sequence:12 epoch:2025-01-01")
+    assert pair.decode(pair.compose(datetime(2025, 2, 1, tzinfo=UTC), region=1, node=5, sequence=0)).node == 5
     again = frazil.Layout("twitter").decode(1541815603606036480)
     assert parts == again and hash(parts) == hash(again)
     assert parts != frazil.Layout("twitter").decode(1541815603606036481)
@@ -196,7 +199,7 @@ def test_parts():
 
 def test_manual_clock(node):
     ids = open_manual(unix_ms=None)
-    with pytest.raises(frazil.ClockNotSetError):
+    with pytest.raises(frazil.errors.ClockNotSetError):
         ids.next()
     ids.set_time(at(STANDARD_EPOCH_MS + 5))
     assert ids.layout.decode(ids.next()).tick == 5
@@ -205,10 +208,10 @@ def test_manual_clock(node):
     strict = open_manual("twitter datacenter=1 worker=1", unix_ms=STANDARD_EPOCH_MS + 9)
     strict.next()
     strict.set_time(at(STANDARD_EPOCH_MS))
-    with pytest.raises(frazil.ClockBackError) as raised:
+    with pytest.raises(frazil.errors.ClockBackError) as raised:
         strict.next()
     assert raised.value.retry_after == pytest.approx(0.009)
-    with pytest.raises(frazil.SpecError, match="clock=manual"):
+    with pytest.raises(frazil.errors.SpecError, match="clock=manual"):
         frazil.Snowflake("standard", node=node).set_time(at(0))
 
 
@@ -223,13 +226,13 @@ def test_observe(node):
     assert ids.observe(first) is None
     ids.set_time(at(now + 1001))
     assert theirs < ids.next() <= layout.max_id(at(now + 1001))
-    with pytest.raises(frazil.OutOfRangeError, match=r"id=\d+ .* 1001 ms ahead of the clock.*allow 1s"):
+    with pytest.raises(frazil.errors.OutOfRangeError, match=r"id=\d+ .* 1001 ms ahead of the clock.*allow 1s"):
         ids.observe(layout.min_id(at(now + 2002)))
-    with pytest.raises(frazil.LayoutExpiredError):
+    with pytest.raises(frazil.errors.LayoutExpiredError):
         open_manual("standard", unix_ms=int(layout.expires_at.timestamp() * 1000) - 1, node=2).observe(2**63 - 1)
-    with pytest.raises(frazil.IdInvalidError, match="53"):
+    with pytest.raises(frazil.errors.IdInvalidError, match="53"):
         open_manual("js53 node=1").observe(2**53)
-    with pytest.raises(frazil.ClockNotSetError):
+    with pytest.raises(frazil.errors.ClockNotSetError):
         open_manual(unix_ms=None).observe(2**40)
     real = frazil.Snowflake("standard", node=node, rollback="ahead:1h", exhausted="ahead:1h")
     theirs = layout.max_id(datetime.now(UTC) + timedelta(minutes=1))
@@ -249,14 +252,14 @@ def test_burst_credit():
     assert ids.layout.decode(loot[-1]).time <= at(now)
     ids.batch(ids.credit())
     assert ids.credit() == 0
-    with pytest.raises(frazil.ExhaustedError):
+    with pytest.raises(frazil.errors.ExhaustedError):
         ids.next()
 
 
 def test_registry(node):
     minted = [frazil.Snowflake("standard", node=node).next() for _ in range(1000)]
     assert ascends(minted)
-    with pytest.raises(frazil.ConflictError):
+    with pytest.raises(frazil.errors.ConflictError):
         frazil.Snowflake("standard", node=node, rollback="error")
 
 
@@ -292,7 +295,7 @@ if child == 0:
         for attempt in (ids.next, ids, lambda: ids.batch(2), lambda: frazil.Snowflake("standard", node=1), leased.next):
             try:
                 attempt()
-            except frazil.ForkedError:
+            except frazil.errors.ForkedError:
                 continue
             os._exit(1)
         frazil.Snowflake("standard", node=2).next()
@@ -310,11 +313,11 @@ def test_memory_store(namespace):
     first = frazil.Snowflake(line, namespace=namespace, node=0)
     second = frazil.Snowflake(line, namespace=namespace)
     assert {first.node, second.node} == {0, 1}
-    with pytest.raises(frazil.NoFreeNodeError, match="all 2 node numbers"):
+    with pytest.raises(frazil.errors.NoFreeNodeError, match="all 2 node numbers"):
         frazil.Snowflake(line, namespace=namespace, detached=True)
-    with pytest.raises(frazil.NodeInUseError):
+    with pytest.raises(frazil.errors.NodeInUseError):
         frazil.Snowflake(line, namespace=namespace, node=0, detached=True)
-    with pytest.raises(frazil.LayoutMismatchError):
+    with pytest.raises(frazil.errors.LayoutMismatchError):
         frazil.Snowflake("standard store=memory lease=disposable", namespace=namespace)
     last = first.next()
     first.close()
@@ -325,12 +328,12 @@ def test_memory_store(namespace):
     third = frazil.Snowflake(line, namespace=namespace, detached=True)
     assert third.node != second.node
     assert third.next() > last
-    with pytest.raises(frazil.SpecError, match="release_node"):
+    with pytest.raises(frazil.errors.SpecError, match="release_node"):
         open_manual().release_node()
 
 
 def test_environment(monkeypatch, node):
-    with pytest.raises(frazil.NodeMissingError, match="FRAZIL"):
+    with pytest.raises(frazil.errors.NodeMissingError, match="FRAZIL"):
         frazil.Snowflake()
     monkeypatch.setenv("FRAZIL", f"leaf worker={node}")
     assert frazil.Snowflake().spec == f"leaf worker={node}"
@@ -339,7 +342,7 @@ def test_environment(monkeypatch, node):
     assert ids.fields == {"worker": node}
     assert ids.spec == "leaf worker=env:FRAZIL_TEST_WORKER"
     # Any option, and nothing is read.
-    with pytest.raises(frazil.NodeMissingError):
+    with pytest.raises(frazil.errors.NodeMissingError):
         frazil.Snowflake(start="zero")
 
 
@@ -351,16 +354,16 @@ def test_options(node):
     mixed = frazil.Snowflake(layout=layout, business=3, machine=1, detached=True, clock="manual")
     assert mixed.layout == layout
     assert mixed.fields == {"business": 3, "machine": 1}
-    with pytest.raises(frazil.SpecError, match="worker is given twice"):
+    with pytest.raises(frazil.errors.SpecError, match="worker is given twice"):
         frazil.Snowflake("twitter datacenter=1 worker=7", worker=7)
-    with pytest.raises(frazil.UnknownKeyError, match="wroker"):
+    with pytest.raises(frazil.errors.UnknownKeyError, match="wroker"):
         frazil.Snowflake("twitter", datacenter=1, wroker=7)
 
 
 def test_with_closes(node):
     with frazil.Snowflake("standard", node=node) as ids:
         ids.next()
-    with pytest.raises(frazil.ClosedError):
+    with pytest.raises(frazil.errors.ClosedError):
         ids.next()
 
 

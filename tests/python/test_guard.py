@@ -23,7 +23,7 @@ async def app(scope, receive, send):
         return await send({{"type": "lifespan.shutdown.complete"}})
     try:
         said, status = await ids.abatch(20_000), 200
-    except frazil.NodeInUseError as error:
+    except frazil.errors.NodeInUseError as error:
         said, status = str(error), 500
     said = json.dumps([os.getpid(), said]).encode()
     await send({{"type": "http.response.start", "status": status, "headers": [(b"connection", b"close")]}})
@@ -93,7 +93,10 @@ def test_a_command_beside_a_server_may_open_but_not_issue():
     program = "import frazil; ids = frazil.Snowflake('standard node=901'); print(ids.node)"
     with holder("standard node=901") as server:
         assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "901\n"
-        with frazil.Snowflake("standard", node=901) as ids, pytest.raises(frazil.NodeInUseError, match=f"process {server.pid} .*python"):
+        with (
+            frazil.Snowflake("standard", node=901) as ids,
+            pytest.raises(frazil.errors.NodeInUseError, match=f"process {server.pid} .*python"),
+        ):
             ids.next(timeout=0.1)
     # As a server that is restarted: it waits for what is still ending.
     with frazil.Snowflake("standard", node=901) as ids:
@@ -106,5 +109,5 @@ def test_options_of_the_guard():
             with frazil.Snowflake("standard", node=902, **options) as ids:
                 assert ids.next() > 0
         # One promise within a process: its handles on a number agree.
-        with pytest.raises(frazil.ConflictError, match="shared=true"):
+        with pytest.raises(frazil.errors.ConflictError, match="shared=true"):
             frazil.Snowflake("standard", node=902)

@@ -34,7 +34,7 @@ def by_threads(make):
 
 def test_object_id():
     for row in INTEROP["object_ids"]:
-        known = frazil.ObjectId(row["text"])
+        known = frazil.objectid.ObjectId(row["text"])
         assert str(known) == row["text"]
         assert repr(known) == f"ObjectId('{row['text']}')"
         assert bytes(known) == bytes.fromhex(row["text"])
@@ -42,13 +42,13 @@ def test_object_id():
         assert known.time.tzinfo is UTC
         for part in ("random", "counter", "machine", "process"):
             assert getattr(known, part) == row[part], row
-        same = [frazil.ObjectId(row["text"].upper()), frazil.ObjectId(bytes(known)), copy.deepcopy(known)]
+        same = [frazil.objectid.ObjectId(row["text"].upper()), frazil.objectid.ObjectId(bytes(known)), copy.deepcopy(known)]
         same += [pickle.loads(pickle.dumps(known, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
-        assert all(other == known and hash(other) == hash(known) and type(other) is frazil.ObjectId for other in same)
+        assert all(other == known and hash(other) == hash(known) and type(other) is frazil.objectid.ObjectId for other in same)
     for row in INTEROP["object_id_bounds"]:
-        assert str(frazil.ObjectId.min_id(at(row["unix_ms"]))) == row["min"]
-        assert str(frazil.ObjectId.max_id(at(row["unix_ms"]))) == row["max"]
-    low, high = (frazil.ObjectId(digit * 24) for digit in "0f")
+        assert str(frazil.objectid.ObjectId.min_id(at(row["unix_ms"]))) == row["min"]
+        assert str(frazil.objectid.ObjectId.max_id(at(row["unix_ms"]))) == row["max"]
+    low, high = (frazil.objectid.ObjectId(digit * 24) for digit in "0f")
     assert low < high
     assert high > low
     assert low <= low  # noqa: PLR0124
@@ -56,7 +56,7 @@ def test_object_id():
     assert low != str(low)
 
     before = int(time.time()) * 1000
-    made = [each for thread in by_threads(frazil.ObjectId) for each in thread]
+    made = [each for thread in by_threads(frazil.objectid.ObjectId) for each in thread]
     assert len(set(made)) == len(made) == 20_000
     assert len({each.random for each in made}) == 1
     assert len({each.counter for each in made}) == len(made)
@@ -65,22 +65,22 @@ def test_object_id():
 
 def test_object_id_bad_input():
     for bad in [*INTEROP["object_ids_invalid"], b"", b"eleven byte", b"thirteen byte", "\ud800", "f" * (1 << 20)]:
-        with pytest.raises(frazil.IdInvalidError) as raised:
-            frazil.ObjectId(bad)
+        with pytest.raises(frazil.errors.IdInvalidError) as raised:
+            frazil.objectid.ObjectId(bad)
         assert len(str(raised.value)) < 300
-    for bad in [7, 1.5, True, ["list"], bytearray(12), frazil.ObjectId()]:
-        with pytest.raises(frazil.WrongTypeError, match="value must be a str or bytes"):
-            frazil.ObjectId(bad)
+    for bad in [7, 1.5, True, ["list"], bytearray(12), frazil.objectid.ObjectId()]:
+        with pytest.raises(frazil.errors.WrongTypeError, match="value must be a str or bytes"):
+            frazil.objectid.ObjectId(bad)
     with pytest.raises(TypeError):
-        frazil.ObjectId() < "ffffffffffffffffffffffff"  # noqa: B015
+        frazil.objectid.ObjectId() < "ffffffffffffffffffffffff"  # noqa: B015
     with pytest.raises(AttributeError):
-        frazil.ObjectId().counter = 1
-    for bound in (frazil.ObjectId.min_id, frazil.ObjectId.max_id):
+        frazil.objectid.ObjectId().counter = 1
+    for bound in (frazil.objectid.ObjectId.min_id, frazil.objectid.ObjectId.max_id):
         for row in INTEROP["object_id_out_of_bounds"]:
             with pytest.raises(error_class(row["error"])):
                 bound(at(row["unix_ms"]))
         for bad in NOT_AN_INSTANT:
-            with pytest.raises(frazil.WrongTypeError, match="time"):
+            with pytest.raises(frazil.errors.WrongTypeError, match="time"):
                 bound(bad)
 
 
@@ -90,29 +90,29 @@ def test_uuid():
         assert known.version == (row["version"] if known.variant == uuid.RFC_4122 else None)
         for given in [known, *row["texts"]]:
             if row["unix_ms"] is None:
-                with pytest.raises(frazil.IdInvalidError):
-                    frazil.uuid_time(given)
+                with pytest.raises(frazil.errors.IdInvalidError):
+                    frazil.uuid.uuid_time(given)
             else:
-                assert frazil.uuid_time(given) == at(row["unix_ms"])
+                assert frazil.uuid.uuid_time(given) == at(row["unix_ms"])
     before = time.time_ns() // 1_000_000
-    made = by_threads(frazil.uuid7)
+    made = by_threads(frazil.uuid.uuid7)
     for each in made:
         assert ascends(each)
         assert ascends([str(one) for one in each])
     made = [one for each in made for one in each]
     assert len(set(made)) == len(made) == 20_000
     assert all(type(one) is uuid.UUID and one.variant == uuid.RFC_4122 and one.version == 7 for one in made)
-    assert all(at(before) <= frazil.uuid_time(one) <= datetime.now(UTC) for one in made)
+    assert all(at(before) <= frazil.uuid.uuid_time(one) <= datetime.now(UTC) for one in made)
     last = made[-1]
     assert (pickle.loads(pickle.dumps(last)), uuid.UUID(str(last)), last.is_safe) == (last, last, uuid.SafeUUID.unknown)
 
-    made = [one for each in by_threads(frazil.uuid4) for one in each]
+    made = [one for each in by_threads(frazil.uuid.uuid4) for one in each]
     assert len(set(made)) == len(made) == 20_000
     assert all(type(one) is uuid.UUID and one.variant == uuid.RFC_4122 and one.version == 4 for one in made)
 
 
 def test_a_uuid_is_as_its_constructor_makes_it():
-    for make in (frazil.uuid4, frazil.uuid7):
+    for make in (frazil.uuid.uuid4, frazil.uuid.uuid7):
         for one in [make() for _ in range(100)]:
             made = uuid.UUID(bytes=one.bytes)
             assert (one, hash(one), str(one), repr(one)) == (made, hash(made), str(made), repr(made))
@@ -139,7 +139,7 @@ class Changed(uuid.UUID):
 uuid.UUID = Changed
 import frazil
 
-made = frazil.uuid7()
+made = frazil.uuid.uuid7()
 assert type(made) is Changed and made.more == 7 and made.version == 7, made
 """
 
@@ -158,7 +158,7 @@ class Posing(frazil.Numbers):
 Posing.__slots__ = ("int", "is_safe", "__weakref__")
 uuid.UUID = Posing
 try:
-    print(frazil.uuid7().spec)
+    print(frazil.uuid.uuid7().spec)
 except TypeError as error:
     print(error)
 """
@@ -172,21 +172,21 @@ def test_an_object_of_another_library_is_not_made_as_a_uuid():
 
 
 def test_uuid_bad_input():
-    for bad in [*INTEROP["uuids_invalid"], "\ud800", "f" * (1 << 20), frazil.uuid4(), str(frazil.uuid4())]:
-        with pytest.raises(frazil.IdInvalidError) as raised:
-            frazil.uuid_time(bad)
+    for bad in [*INTEROP["uuids_invalid"], "\ud800", "f" * (1 << 20), frazil.uuid.uuid4(), str(frazil.uuid.uuid4())]:
+        with pytest.raises(frazil.errors.IdInvalidError) as raised:
+            frazil.uuid.uuid_time(bad)
         assert len(str(raised.value)) < 300
     for bad in [None, 7, 1.5, b"017f22e2-79b0-7cc3-98c4-dc0c0c07398f", ["list"], object()]:
-        with pytest.raises(frazil.WrongTypeError, match=r"id must be a uuid\.UUID or a str"):
-            frazil.uuid_time(bad)
-    for make in (frazil.uuid4, frazil.uuid7):
+        with pytest.raises(frazil.errors.WrongTypeError, match=r"id must be a uuid\.UUID or a str"):
+            frazil.uuid.uuid_time(bad)
+    for make in (frazil.uuid.uuid4, frazil.uuid.uuid7):
         with pytest.raises(TypeError):
             make(7)
 
 
 def test_interop_after_fork():
     def make():
-        return frazil.ObjectId(), frazil.uuid7(), frazil.uuid7(), frazil.uuid4()
+        return frazil.objectid.ObjectId(), frazil.uuid.uuid7(), frazil.uuid.uuid7(), frazil.uuid.uuid4()
 
     made = [make()]
     for _ in range(20):

@@ -98,7 +98,7 @@ def test_lease_info(store, tmp_path, namespace):
 
     counted = [frazil.Snowflake(TWO, store="memory", namespace=namespace, lease="disposable", detached=True) for _ in range(2)]
     assert [(ids.lease.node, ids.lease.bound, ids.lease.left) for ids in counted] == [(0, None, 1), (1, None, 0)]
-    with pytest.raises(frazil.NoFreeNodeError, match="spent"):
+    with pytest.raises(frazil.errors.NoFreeNodeError, match="spent"):
         frazil.Snowflake(TWO, store="memory", namespace=namespace, lease="disposable", detached=True)
 
 
@@ -112,7 +112,7 @@ def test_lease_close_gives_back(store, tmp_path):
     other.close()
     other.close()
     assert slots(tmp_path, "close") == {node: "free"}
-    with pytest.raises(frazil.ClosedError):
+    with pytest.raises(frazil.errors.ClosedError):
         other.next()
 
     with frazil.Snowflake("standard", store=store, namespace="with") as ids:
@@ -144,7 +144,7 @@ def test_lease_close_gives_back(store, tmp_path):
     assert ids.lease.node == ids.node
     assert slots(tmp_path, "release")[ids.node] == "held"
     assert before in slots(tmp_path, "release")
-    with pytest.raises(frazil.SpecError, match="release_node"):
+    with pytest.raises(frazil.errors.SpecError, match="release_node"):
         open_manual().release_node()
 
 
@@ -205,10 +205,10 @@ sys.stdin.read()
         stdin=subprocess.PIPE,
     )
     last = int(held.stdout.readline())
-    with pytest.raises(frazil.NodeInUseError, match=f"node number 7 is held by .*:{held.pid} until") as raised:
+    with pytest.raises(frazil.errors.NodeInUseError, match=f"node number 7 is held by .*:{held.pid} until") as raised:
         frazil.Snowflake("standard", node=7, store=store, **QUICK)
     assert store in str(raised.value)
-    with pytest.raises(frazil.NodeInUseError):
+    with pytest.raises(frazil.errors.NodeInUseError):
         asyncio.run(frazil.Snowflake.aopen("standard", node=7, store=store, **QUICK))
     other = frazil.Snowflake("standard", node=8, store=store, **QUICK)
     assert other.node == 8
@@ -257,17 +257,17 @@ def test_lease_errors(store, tmp_path, namespace):
         assert all(word in str(raised.value) for word in says), str(raised.value)
         return raised.value
 
-    refused(frazil.SpecError, "namespace", "a-z", store=store, namespace="two words")
-    refused(frazil.SpecError, "lease", "disposable", store=store, lease="forever")
-    refused(frazil.OutOfRangeError, "renew=99ms", "100ms", store=store, renew="99ms")
-    refused(frazil.OutOfRangeError, "window=2s", "4s", store=store, window="2s", renew="1s")
-    refused(frazil.SpecError, "window", store=store, window="soon")
-    refused(frazil.SpecError, "window", "disposable", store=store, window="3s", lease="disposable")
-    refused(frazil.SpecError, "window", "store", node=1, window="3s")
+    refused(frazil.errors.SpecError, "namespace", "a-z", store=store, namespace="two words")
+    refused(frazil.errors.SpecError, "lease", "disposable", store=store, lease="forever")
+    refused(frazil.errors.OutOfRangeError, "renew=99ms", "100ms", store=store, renew="99ms")
+    refused(frazil.errors.OutOfRangeError, "window=2s", "4s", store=store, window="2s", renew="1s")
+    refused(frazil.errors.SpecError, "window", store=store, window="soon")
+    refused(frazil.errors.SpecError, "window", "disposable", store=store, window="3s", lease="disposable")
+    refused(frazil.errors.SpecError, "window", "store", node=1, window="3s")
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
-        why = refused(frazil.StoreUnsuitableError, address, store=f"redis://user:secret@{address}/0", lease="disposable")
+        why = refused(frazil.errors.StoreUnsuitableError, address, store=f"redis://user:secret@{address}/0", lease="disposable")
         assert "secret" not in str(why)
         listening.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -277,30 +277,30 @@ def test_lease_errors(store, tmp_path, namespace):
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{held.getsockname()[1]}"
-        why = refused(frazil.StoreUnreachableError, address, store=f"redis://:secret@{address}/0", window="4s", renew="1s")
+        why = refused(frazil.errors.StoreUnreachableError, address, store=f"redis://:secret@{address}/0", window="4s", renew="1s")
         assert "secret" not in str(why)
 
     one = frazil.Snowflake("standard", store=store)
-    with pytest.raises(frazil.LayoutMismatchError, match="default"):
+    with pytest.raises(frazil.errors.LayoutMismatchError, match="default"):
         frazil.Snowflake("twitter", store=store)
-    with pytest.raises(frazil.ConflictError, match="node number"):
+    with pytest.raises(frazil.errors.ConflictError, match="node number"):
         frazil.Snowflake("standard", store=store, rollback="error")
     one.close()
 
     full = [frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK) for _ in range(2)]
-    with pytest.raises(frazil.NoFreeNodeError, match="all 2 node numbers"):
+    with pytest.raises(frazil.errors.NoFreeNodeError, match="all 2 node numbers"):
         frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK)
     # Whoever gave his number back finds another has it, and is told why; once it is free, the next use has it.
     full[0].release_node()
     thief = frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK)
-    with pytest.raises(frazil.LeaseExhaustedError, match="all 2 node numbers") as raised:
+    with pytest.raises(frazil.errors.LeaseExhaustedError, match="all 2 node numbers") as raised:
         full[0].next()
     assert raised.value.code == 304
-    assert not full[0].lease.healthy and isinstance(full[0].lease.last_error, frazil.NoFreeNodeError)
+    assert not full[0].lease.healthy and isinstance(full[0].lease.last_error, frazil.errors.NoFreeNodeError)
     thief.close()
 
     def again():
-        with contextlib.suppress(frazil.LeaseExhaustedError):
+        with contextlib.suppress(frazil.errors.LeaseExhaustedError):
             return full[0].next() > 0
 
     assert in_time(again)
@@ -310,7 +310,7 @@ def test_lease_errors(store, tmp_path, namespace):
     ids = frazil.Snowflake("standard", store=store, namespace="away", **QUICK)
     (tmp_path / "away").rename(tmp_path / "gone")
     (tmp_path / "away").write_text("in the way")
-    with pytest.raises(frazil.LeaseExhaustedError, match=f"node number {ids.node} .* since ") as raised:
+    with pytest.raises(frazil.errors.LeaseExhaustedError, match=f"node number {ids.node} .* since ") as raised:
         for _ in range(60_000):
             ids.next()
             time.sleep(0.001)
@@ -322,7 +322,7 @@ def test_a_store_does_not_hold_up_a_loop(store, tmp_path):
         for kind in ("postgresql", "redis"):
             slow = f"{kind}://127.0.0.1:{listening.getsockname()[1]}"
             started = time.monotonic()
-            with pytest.raises(frazil.WouldBlockError, match=r"use await Snowflake.aopen\(\.\.\.\)"):
+            with pytest.raises(frazil.errors.WouldBlockError, match=r"use await Snowflake.aopen\(\.\.\.\)"):
                 frazil.Snowflake("standard", store=slow, **SLOW)
             assert time.monotonic() - started < NOT_BLOCKED_S
         ids = await frazil.Snowflake.aopen("standard", store=store, namespace="loop", **SLOW)
@@ -344,7 +344,7 @@ def test_a_store_does_not_hold_up_a_loop(store, tmp_path):
                 turns += 1
 
         counting = asyncio.create_task(count())
-        with pytest.raises(frazil.StoreUnreachableError):
+        with pytest.raises(frazil.errors.StoreUnreachableError):
             await frazil.Snowflake.aopen("standard", store=slow, window="4s", renew="1s")
         counting.cancel()
         assert turns > 10
@@ -366,7 +366,7 @@ def test_the_gil_is_free_while_a_store_is_waited_for():
 
     counting = threading.Thread(target=count)
     counting.start()
-    with socket.create_server(("127.0.0.1", 0)) as listening, pytest.raises(frazil.StoreUnreachableError):
+    with socket.create_server(("127.0.0.1", 0)) as listening, pytest.raises(frazil.errors.StoreUnreachableError):
         frazil.Snowflake("standard", store=f"redis://127.0.0.1:{listening.getsockname()[1]}", window="3s", renew="1s", rollback="error")
     done = True
     counting.join()
@@ -520,3 +520,16 @@ def test_gunicorn(store, tmp_path):
     assert len(set(minted)) == len(minted) == 500 * len(answers)
     # The master and the workers have given back what they had.
     assert set(slots(tmp_path, "web").values()) == {"free"} and set(workers.values()) < set(slots(tmp_path, "web")), slots(tmp_path, "web")
+
+
+def test_close_all_releases_every_number(tmp_path):
+    store = f"file:{tmp_path}"
+    one, other = (frazil.Snowflake("standard", store=store, namespace=name) for name in ("one", "other"))
+    given = open_manual()
+    frazil.close_all()
+    frazil.close_all()
+    for ids in (one, other):
+        with pytest.raises(frazil.errors.ClosedError):
+            ids.next()
+    assert given.next() > 0
+    assert [set(slots(tmp_path, name).values()) for name in ("one", "other")] == [{"free"}, {"free"}]

@@ -120,7 +120,7 @@ def test_segment_stores(tmp_path):
     # The same stores as one text, with the same offsets; another order would be another store's numbers.
     again = frazil.Segment("orders", store=" ".join(stores), offset=(1, 2), step=10)
     numbers += again.batch(100)
-    refused(frazil.SegmentMismatchError, lambda: frazil.Segment("orders", store=stores, offset=[2, 1]).batch(10_000), "offset")
+    refused(frazil.errors.SegmentMismatchError, lambda: frazil.Segment("orders", store=stores, offset=[2, 1]).batch(10_000), "offset")
     take_away(folders[1])
     numbers += segment.batch(200_000)
     assert len(set(numbers)) == 202_100
@@ -148,7 +148,7 @@ def test_each_store_may_be_a_variable(tmp_path, monkeypatch):
     assert segment.spec.endswith('store="env:FRAZIL_TEST_FIRST env:FRAZIL_TEST_OTHERS"'), segment.spec
     assert all((tmp_path / name).is_dir() for name in ("a", "b", "c"))
     refused(
-        frazil.SpecError,
+        frazil.errors.SpecError,
         lambda: frazil.Segment("orders", store=[stores[0], "env:FRAZIL_TEST_NONE"]),
         "store=env:FRAZIL_TEST_NONE: there is no",
     )
@@ -157,64 +157,69 @@ def test_each_store_may_be_a_variable(tmp_path, monkeypatch):
 def test_segment_errors(tmp_path, namespace, monkeypatch):
     both = f"memory file:{tmp_path}/both"
     for line, kind, says in [
-        ("", frazil.SpecError, "tag"),
-        ("store=memory", frazil.SpecError, "tag"),
-        ("or/ders store=memory", frazil.SpecError, "tag"),
-        ("t" * 65 + " store=memory", frazil.SpecError, "tag"),
-        ("orders", frazil.SpecError, "store"),
-        ("orders store=''", frazil.SpecError, "store"),
-        ("orders store=nowhere", frazil.SpecError, "nowhere"),
-        ("orders store='memory memory'", frazil.SpecError, "twice"),
-        ("orders store=memory step=0", frazil.OutOfRangeError, "step=0"),
-        ("orders store=memory step=-1", frazil.OutOfRangeError, "step=-1"),
-        ("orders store=memory step=many", frazil.SpecError, "many"),
-        ("orders store=memory start=9223372036854775808", frazil.OutOfRangeError, "start=9223372036854775808"),
-        ("orders store=memory increment=0", frazil.OutOfRangeError, "increment=0"),
-        ("orders store=memory increment=2 offset=3", frazil.OutOfRangeError, "offset=3"),
-        (f"orders store='{both}' offset='0 2'", frazil.OutOfRangeError, "two stores"),
-        (f"orders store='{both}' offset='1'", frazil.SpecError, "one for each"),
-        ("orders store=memory wait=soon", frazil.SpecError, "wait"),
-        ("orders store=memory namespace='two words'", frazil.SpecError, "namespace"),
-        ("orders store=memory table=leaf", frazil.SpecError, "table=leaf"),
-        ("orders store=memory table=orders", frazil.SpecError, "leaf, tinyid"),
-        ("orders store=memory worker=1", frazil.UnknownKeyError, "worker"),
+        ("", frazil.errors.SpecError, "tag"),
+        ("store=memory", frazil.errors.SpecError, "tag"),
+        ("or/ders store=memory", frazil.errors.SpecError, "tag"),
+        ("t" * 65 + " store=memory", frazil.errors.SpecError, "tag"),
+        ("orders", frazil.errors.SpecError, "store"),
+        ("orders store=''", frazil.errors.SpecError, "store"),
+        ("orders store=nowhere", frazil.errors.SpecError, "nowhere"),
+        ("orders store='memory memory'", frazil.errors.SpecError, "twice"),
+        ("orders store=memory step=0", frazil.errors.OutOfRangeError, "step=0"),
+        ("orders store=memory step=-1", frazil.errors.OutOfRangeError, "step=-1"),
+        ("orders store=memory step=many", frazil.errors.SpecError, "many"),
+        ("orders store=memory start=9223372036854775808", frazil.errors.OutOfRangeError, "start=9223372036854775808"),
+        ("orders store=memory increment=0", frazil.errors.OutOfRangeError, "increment=0"),
+        ("orders store=memory increment=2 offset=3", frazil.errors.OutOfRangeError, "offset=3"),
+        (f"orders store='{both}' offset='0 2'", frazil.errors.OutOfRangeError, "two stores"),
+        (f"orders store='{both}' offset='1'", frazil.errors.SpecError, "one for each"),
+        ("orders store=memory wait=soon", frazil.errors.SpecError, "wait"),
+        ("orders store=memory namespace='two words'", frazil.errors.SpecError, "namespace"),
+        ("orders store=memory table=leaf", frazil.errors.SpecError, "table=leaf"),
+        ("orders store=memory table=orders", frazil.errors.SpecError, "leaf, tinyid"),
+        ("orders store=memory worker=1", frazil.errors.UnknownKeyError, "worker"),
     ]:
         refused(kind, lambda line=line: frazil.Segment(line), says)
         refused(kind, lambda line=line: asyncio.run(frazil.Segment.aopen(line)), says)
     for options, kind, says in [
-        ({"step": 0}, frazil.OutOfRangeError, "step=0"),
-        ({"step": 2**127}, frazil.OutOfRangeError, "step"),
-        ({"increment": 2, "offset": [3]}, frazil.OutOfRangeError, "offset=3"),
-        ({"offset": []}, frazil.SpecError, "one for each"),
-        ({"offset": [1.5]}, frazil.OutOfRangeError, "offset=1.5"),
-        ({"store": []}, frazil.SpecError, "store"),
-        ({"store": ["memory", 7]}, frazil.SpecError, "7"),
+        ({"step": 0}, frazil.errors.OutOfRangeError, "step=0"),
+        ({"step": 2**127}, frazil.errors.OutOfRangeError, "step"),
+        ({"increment": 2, "offset": [3]}, frazil.errors.OutOfRangeError, "offset=3"),
+        ({"offset": []}, frazil.errors.SpecError, "one for each"),
+        ({"offset": [1.5]}, frazil.errors.OutOfRangeError, "offset=1.5"),
+        ({"store": []}, frazil.errors.SpecError, "store"),
+        ({"store": ["memory", 7]}, frazil.errors.SpecError, "7"),
     ]:
         refused(kind, lambda options=options: frazil.Segment("orders", **{"store": "memory", **options}), says)
-    refused(frazil.SpecError, lambda: frazil.Segment("orders store=memory", store="memory"), "store is given twice")
-    refused(frazil.SpecError, lambda: frazil.Tickets("photos", store="memory"), "two stores")
-    refused(frazil.SpecError, lambda: frazil.Tickets("photos", store=both, step=2), "step")
+    refused(frazil.errors.SpecError, lambda: frazil.Segment("orders store=memory", store="memory"), "store is given twice")
+    refused(frazil.errors.SpecError, lambda: frazil.Tickets("photos", store="memory"), "two stores")
+    refused(frazil.errors.SpecError, lambda: frazil.Tickets("photos", store=both, step=2), "step")
     # FRAZIL configures generators alone.
     monkeypatch.setenv("FRAZIL", "standard node=1")
-    refused(frazil.SpecError, frazil.Segment, "tag")
-    refused(frazil.SpecError, frazil.Tickets, "tag")
-    refused(frazil.NodeMissingError, frazil.Buffered, "node")
+    refused(frazil.errors.SpecError, frazil.Segment, "tag")
+    refused(frazil.errors.SpecError, frazil.Tickets, "tag")
+    refused(frazil.errors.NodeMissingError, frazil.Buffered, "node")
 
     frazil.Segment("parity", store="memory", namespace=namespace, increment=2, offset=1).next()
     for other in ({"increment": 3, "offset": 1}, {"increment": 2, "offset": 2}, {}):
-        refused(frazil.SegmentMismatchError, lambda other=other: frazil.Segment("parity", store="memory", namespace=namespace, **other))
+        refused(
+            frazil.errors.SegmentMismatchError, lambda other=other: frazil.Segment("parity", store="memory", namespace=namespace, **other)
+        )
 
     last = 2**63 - 1
     end = frazil.Segment("end", store="memory", namespace=namespace, step=10, start=last - 2)
     assert end.batch(3) == [last - 2, last - 1, last]
-    refused(frazil.SegmentExhaustedError, end.next, str(last))
+    refused(frazil.errors.SegmentExhaustedError, end.next, str(last))
     buffer = array.array("q", bytes(80))
     near = frazil.Segment("near", store="memory", namespace=namespace, start=last - 4)
-    assert refused(frazil.SegmentExhaustedError, lambda: near.fill(buffer)).written == 5
+    assert refused(frazil.errors.SegmentExhaustedError, lambda: near.fill(buffer)).written == 5
     assert buffer.tolist() == [*range(last - 4, last + 1), 0, 0, 0, 0, 0]
     with silent_server() as slow:
         refused(
-            frazil.SegmentExhaustedError, lambda: frazil.Segment("slow", store=slow, wait="200ms"), "slow", "no number arrived within 2"
+            frazil.errors.SegmentExhaustedError,
+            lambda: frazil.Segment("slow", store=slow, wait="200ms"),
+            "slow",
+            "no number arrived within 2",
         )
 
     # A backup of the store's folder is put back.
@@ -231,9 +236,9 @@ def test_segment_errors(tmp_path, namespace, monkeypatch):
         while True:
             assert segment.next() > before[-1]
 
-    refused(frazil.StoreChangedError, go_on, "frazil segment file:")
-    assert refused(frazil.StoreChangedError, lambda: segment.batch(3)).written == 0
-    assert isinstance(segment.last_error, frazil.StoreChangedError)
+    refused(frazil.errors.StoreChangedError, go_on, "frazil segment file:")
+    assert refused(frazil.errors.StoreChangedError, lambda: segment.batch(3)).written == 0
+    assert isinstance(segment.last_error, frazil.errors.StoreChangedError)
 
 
 def test_segment_processes(tmp_path):
@@ -307,12 +312,12 @@ def test_segment_closed(namespace):
             lambda numbers=numbers: numbers.prepared,
             lambda numbers=numbers: numbers.last_error,
         ]:
-            refused(frazil.ClosedError, call)
+            refused(frazil.errors.ClosedError, call)
         assert numbers.spec == spec
 
     with frazil.Segment("with", store="memory", namespace=namespace) as orders:
         assert orders.next() == 1
-    refused(frazil.ClosedError, orders.next)
+    refused(frazil.errors.ClosedError, orders.next)
 
     clone = frazil.Segment("discard", store="memory", namespace=namespace, step=100)
     assert clone.next() == 1
@@ -346,12 +351,12 @@ def test_buffered(node):
     assert len(set().union(*minted)) == 40_000
 
     for line, kind in [
-        ("standard node=1 size=0", frazil.OutOfRangeError),
-        ("standard node=1 refill=101", frazil.OutOfRangeError),
-        ("standard node=1 empty=block", frazil.SpecError),
-        ("standard node=1 sise=1", frazil.UnknownKeyError),
-        ("standard size=10", frazil.NodeMissingError),
-        ("baidu worker=1", frazil.LayoutExpiredError),
+        ("standard node=1 size=0", frazil.errors.OutOfRangeError),
+        ("standard node=1 refill=101", frazil.errors.OutOfRangeError),
+        ("standard node=1 empty=block", frazil.errors.SpecError),
+        ("standard node=1 sise=1", frazil.errors.UnknownKeyError),
+        ("standard size=10", frazil.errors.NodeMissingError),
+        ("baidu worker=1", frazil.errors.LayoutExpiredError),
     ]:
         refused(kind, lambda line=line: frazil.Buffered(line))
 
@@ -365,13 +370,13 @@ def test_an_empty_ring_refuses_or_waits(node):
     minted = []
 
     def take():
-        with contextlib.suppress(frazil.ExhaustedError):
+        with contextlib.suppress(frazil.errors.ExhaustedError):
             minted.append(ids.next())
         return len(minted) == 8
 
     assert in_time(take)
-    refused(frazil.ExhaustedError, ids.next, "empty")
-    refused(frazil.ExhaustedError, lambda: frazil.Buffered(line, size=4, empty="wait:100ms"), "no ID came within 1")
+    refused(frazil.errors.ExhaustedError, ids.next, "empty")
+    refused(frazil.errors.ExhaustedError, lambda: frazil.Buffered(line, size=4, empty="wait:100ms"), "no ID came within 1")
     clock.set_time(at(STANDARD_EPOCH_MS + 1001))
     minted.clear()
     assert in_time(take)
@@ -390,8 +395,8 @@ def test_a_ring_is_dropped_when_the_clock_goes_back(node):
         while len(minted) < 20_000:
             minted.append(ids.next())
 
-    refused(frazil.ClockBackError, drain)
-    assert isinstance(ids.last_error, frazil.ClockBackError)
+    refused(frazil.errors.ClockBackError, drain)
+    assert isinstance(ids.last_error, frazil.errors.ClockBackError)
     clock.set_time(at(STANDARD_EPOCH_MS + 1_100_000))
     later = ids.next()
     assert later > minted[-1] and ids.layout.decode(later).tick == 1_100_000
@@ -456,7 +461,7 @@ if os.fork() == 0:
     try:
         try:
             ids.next()
-        except frazil.ForkedError:
+        except frazil.errors.ForkedError:
             status = 0
     finally:
         os._exit(status)
@@ -469,11 +474,11 @@ assert ids.next() > last
 def test_numbers_do_not_hold_up_a_loop(tmp_path):
     async def main(slow, other):
         started = time.monotonic()
-        raised = refused(frazil.WouldBlockError, frazil.Segment("orders", store=slow, wait="60s").next)
+        raised = refused(frazil.errors.WouldBlockError, frazil.Segment("orders", store=slow, wait="60s").next)
         assert raised.retry_after > 0 and "use await ids.anext()" in str(raised)
         patient = frazil.Tickets("posters", store=[slow, other], wait="60s")
-        assert "use await ids.anext()" in str(refused(frazil.WouldBlockError, patient.next))
-        assert "use await ids.abatch(2)" in str(refused(frazil.WouldBlockError, lambda: patient.batch(2)))
+        assert "use await ids.anext()" in str(refused(frazil.errors.WouldBlockError, patient.next))
+        assert "use await ids.abatch(2)" in str(refused(frazil.errors.WouldBlockError, lambda: patient.batch(2)))
         assert time.monotonic() - started < 30
         tickets = frazil.Tickets("photos", store=[slow, other], wait="500ms")
         turns = 0
@@ -491,7 +496,7 @@ def test_numbers_do_not_hold_up_a_loop(tmp_path):
             tickets.abatch(2),
         ):
             before = turns
-            with pytest.raises(frazil.SegmentExhaustedError):
+            with pytest.raises(frazil.errors.SegmentExhaustedError):
                 await waiting
             assert turns - before > 10
         counting.cancel()
@@ -533,7 +538,7 @@ def test_the_gil_is_free_while_numbers_are_waited_for():
         counting.start()
         for call in calls:
             before = turns
-            refused(frazil.SegmentExhaustedError, call)
+            refused(frazil.errors.SegmentExhaustedError, call)
             assert turns - before > 5
         done = True
         counting.join()
@@ -557,25 +562,27 @@ def test_threads_share_a_segment(namespace):
 def test_numbers_of_wrong_types(namespace):
     for open in (frazil.Segment, frazil.Tickets, frazil.Buffered):
         for value in [7, b"orders", ["orders"], object(), 1.5]:
-            assert type(value).__name__ in str(refused(frazil.WrongTypeError, lambda open=open, value=value: open(value), "spec"))
+            assert type(value).__name__ in str(refused(frazil.errors.WrongTypeError, lambda open=open, value=value: open(value), "spec"))
         for key in ("store", "offset"):
             for value in [b"memory", {"memory"}, {}, object(), 7.0, [None], [7.0], [["memory"]], (b"memory",)]:
-                refused(frazil.WrongTypeError, lambda open=open, key=key, value=value: open("orders", **{key: value}), key, "a list")
-        refused(frazil.WrongTypeError, lambda open=open: open("orders", store="memory", step=[1]), "step")
-        refused(frazil.SpecError, lambda open=open: open("a\ud800b"))
-        refused(frazil.SpecError, lambda open=open: open("orders", store=["a\ud800b"]))
-        refused(frazil.SpecError, lambda open=open: open("orders", store=["memory local"]), 'store: the item "memory local"', "space")
-    refused(frazil.WrongTypeError, lambda: frazil.Snowflake("standard", store=["memory"]), "store")
+                refused(frazil.errors.WrongTypeError, lambda open=open, key=key, value=value: open("orders", **{key: value}), key, "a list")
+        refused(frazil.errors.WrongTypeError, lambda open=open: open("orders", store="memory", step=[1]), "step")
+        refused(frazil.errors.SpecError, lambda open=open: open("a\ud800b"))
+        refused(frazil.errors.SpecError, lambda open=open: open("orders", store=["a\ud800b"]))
+        refused(
+            frazil.errors.SpecError, lambda open=open: open("orders", store=["memory local"]), 'store: the item "memory local"', "space"
+        )
+    refused(frazil.errors.WrongTypeError, lambda: frazil.Snowflake("standard", store=["memory"]), "store")
     with pytest.raises(TypeError):
         frazil.Numbers("orders store=memory")
 
     orders = frazil.Segment("orders", store="memory", namespace=namespace)
     for value in [None, "7", b"7", [7], 1.0, True]:
-        refused(frazil.WrongTypeError, lambda value=value: orders.batch(value))
-        refused(frazil.WrongTypeError, lambda value=value: orders.abatch(value))
+        refused(frazil.errors.WrongTypeError, lambda value=value: orders.batch(value))
+        refused(frazil.errors.WrongTypeError, lambda value=value: orders.abatch(value))
     for value in [-1, 2**24 + 1, 2**64, 1.5, float("nan")]:
-        refused(frazil.OutOfRangeError, lambda value=value: orders.batch(value), "count")
-        refused(frazil.OutOfRangeError, lambda value=value: orders.abatch(value), "count")
+        refused(frazil.errors.OutOfRangeError, lambda value=value: orders.batch(value), "count")
+        refused(frazil.errors.OutOfRangeError, lambda value=value: orders.abatch(value), "count")
     read_only = numpy.zeros(4, dtype=numpy.int64)
     read_only.flags.writeable = False
     for buffer in [
@@ -587,8 +594,8 @@ def test_numbers_of_wrong_types(namespace):
         numpy.zeros(4, dtype=">i8"),
         read_only,
     ]:
-        refused(frazil.WrongTypeError, lambda buffer=buffer: orders.fill(buffer), "buffer must be a writable")
-    refused(frazil.WrongTypeError, lambda: orders.next(1), "no arguments")
+        refused(frazil.errors.WrongTypeError, lambda buffer=buffer: orders.fill(buffer), "buffer must be a writable")
+    refused(frazil.errors.WrongTypeError, lambda: orders.next(1), "no arguments")
     with pytest.raises(TypeError):
         frazil.Numbers.next(frazil.Snowflake("standard node=1", detached=True))
     with pytest.raises(AttributeError):

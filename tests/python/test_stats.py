@@ -87,7 +87,7 @@ manual.set_time(at - datetime.timedelta(seconds=3))
 for _ in range(5):
     try:
         manual.next()
-    except frazil.ClockBackError:
+    except frazil.errors.ClockBackError:
         pass
 [back] = until("clock.rollback")
 print(back.levelname, back.fields)
@@ -268,7 +268,7 @@ Path("{tmp_path}/default/1").write_bytes(b"\\xff" * 8192)
 try:
     while True:
         ids.next()
-except frazil.LeaseExhaustedError:
+except frazil.errors.LeaseExhaustedError:
     [lost] = until("lease.lost")
     print(lost.levelname, "may have been issued twice" in lost.getMessage())
 """

@@ -38,15 +38,15 @@ def test_layouts_of_specs():
     assert frazil.Layout.of(layout=own, fields={"business": 3, "machine": 7}) == frazil.Layout(own)
     assert frazil.Layout.of("standard node=1", epoch="2020-01-01").epoch == datetime(2020, 1, 1, tzinfo=UTC)
     for line, error in {
-        "twitter": frazil.NodeMissingError,
-        "standard node=1024": frazil.OutOfRangeError,
-        "standard nod=1": frazil.UnknownKeyError,
-        "standard store=nowhere": frazil.SpecError,
-        "standard node=1 start=": frazil.SpecError,
+        "twitter": frazil.errors.NodeMissingError,
+        "standard node=1024": frazil.errors.OutOfRangeError,
+        "standard nod=1": frazil.errors.UnknownKeyError,
+        "standard store=nowhere": frazil.errors.SpecError,
+        "standard node=1 start=": frazil.errors.SpecError,
     }.items():
         with pytest.raises(error):
             frazil.Layout.of(line)
-    with pytest.raises(frazil.NodeMissingError, match="FRAZIL is not set"):
+    with pytest.raises(frazil.errors.NodeMissingError, match="FRAZIL is not set"):
         frazil.Layout.of()
 
 
@@ -90,7 +90,7 @@ def test_leases_are_values(tmp_path):
 def test_a_lease_keeps_its_error():
     said = frazil._frazil._lease(7, None, "file:/x", "a", False, (401, "away"), 3)
     (again,) = {repr(each): each for each in copies(said)}.values()
-    assert type(again.last_error) is frazil.StoreUnreachableError and str(again.last_error) == "away"
+    assert type(again.last_error) is frazil.errors.StoreUnreachableError and str(again.last_error) == "away"
     assert (again.healthy, again.left, again.bound, again == said) == (False, 3, None, True)
 
 
@@ -133,7 +133,7 @@ def test_another_process_may_not_open_the_same_number(line):
 import pickle, frazil
 try:
     pickle.loads({pickled!r})
-except frazil.ForkedError as error:
+except frazil.errors.ForkedError as error:
     print(error)
 """
     said = in_new_process(code)
@@ -148,13 +148,13 @@ def test_secrets_are_not_pickled(monkeypatch):
     # A ring and tickets open without the store; a segment asks it.
     photos = frazil.Tickets("photos", store=["mysql://me:secret@127.0.0.1:1/a", "mysql://me:secret@127.0.0.1:1/b"])
     for _ in (1, 2):
-        with pytest.raises(frazil.SpecError, match="store=env:NAME") as raised:
+        with pytest.raises(frazil.errors.SpecError, match="store=env:NAME") as raised:
             pickle.dumps(photos)
         assert "secret@" not in str(raised.value) and "mysql://***@127.0.0.1:1/a" in str(raised.value)
 
 
 def test_a_state_of_its_own_is_not_pickled():
-    with pytest.raises(frazil.SpecError, match="detached"):
+    with pytest.raises(frazil.errors.SpecError, match="detached"):
         pickle.dumps(open_manual())
     ids = open_manual()
     assert copy.copy(ids) is ids
@@ -177,19 +177,19 @@ def test_times_as_options(tmp_path):
     for epoch in (datetime(2025, 3, 1, tzinfo=UTC), datetime(2025, 3, 1, 1, tzinfo=hour), 1740787200000, "2025-03-01"):
         ids = frazil.Snowflake("standard", node=1, epoch=epoch, detached=True, clock="manual")
         assert ids.layout.epoch == datetime(2025, 3, 1, tzinfo=UTC)
-    with pytest.raises(frazil.WrongTypeError, match="naive"):
+    with pytest.raises(frazil.errors.WrongTypeError, match="naive"):
         frazil.Snowflake("standard", node=1, epoch=datetime(2025, 3, 1))
     # A missing one is a datetime, too.
-    for call in (TWITTER.min_id, frazil.uuid7, lambda time: frazil.Snowflake("standard", node=1, epoch=time)):
-        with pytest.raises(frazil.WrongTypeError, match="an aware datetime, not NaTType"):
+    for call in (TWITTER.min_id, frazil.uuid.uuid7, lambda time: frazil.Snowflake("standard", node=1, epoch=time)):
+        with pytest.raises(frazil.errors.WrongTypeError, match="an aware datetime, not NaTType"):
             call(pandas.NaT)
     assert TWITTER.min_id(pandas.Timestamp("2025-03-01", tz="UTC")) == TWITTER.min_id(datetime(2025, 3, 1, tzinfo=UTC))
-    with pytest.raises(frazil.SpecError, match="finer than a millisecond"):
+    with pytest.raises(frazil.errors.SpecError, match="finer than a millisecond"):
         frazil.Snowflake("standard", node=1, epoch=datetime(2025, 3, 1, 0, 0, 0, 1, tzinfo=UTC))
     for edge in (datetime.min.replace(tzinfo=hour), datetime.max.replace(tzinfo=UTC)):
         with pytest.raises(frazil.FrazilError):
             frazil.Snowflake("standard", node=1, epoch=edge)
-    with pytest.raises(frazil.WrongTypeError, match="epoch must be a str, an int of Unix milliseconds, an aware datetime"):
+    with pytest.raises(frazil.errors.WrongTypeError, match="epoch must be a str, an int of Unix milliseconds, an aware datetime"):
         frazil.Snowflake("standard", node=1, epoch=timedelta(1))
 
     store = f"file:{tmp_path}"
@@ -205,13 +205,13 @@ def test_times_as_options(tmp_path):
         timedelta.max,
         timedelta.min,
     ):
-        with pytest.raises((frazil.SpecError, frazil.OutOfRangeError), match="lag="):
+        with pytest.raises((frazil.errors.SpecError, frazil.errors.OutOfRangeError), match="lag="):
             frazil.Snowflake("standard", node=1, lag=bad)
-    with pytest.raises(frazil.WrongTypeError, match="worker must be"):
+    with pytest.raises(frazil.errors.WrongTypeError, match="worker must be"):
         frazil.Snowflake("leaf", worker=timedelta(seconds=7))
-    with pytest.raises(frazil.SpecError, match='lag="0.5" is not a duration'):
+    with pytest.raises(frazil.errors.SpecError, match='lag="0.5" is not a duration'):
         frazil.Snowflake("standard", node=1, lag=0.5)
-    with pytest.raises(frazil.WrongTypeError, match="lag must be a str, a timedelta or None, not list"):
+    with pytest.raises(frazil.errors.WrongTypeError, match="lag must be a str, a timedelta or None, not list"):
         frazil.Snowflake("standard", node=1, lag=[])
 
 
@@ -222,29 +222,29 @@ def test_own_fields():
     same = frazil.Snowflake(layout=frazil.Layout(layout), fields={"business": 3}, machine=7, detached=True, clock="manual")
     assert same.fields == ids.fields and same.layout == ids.layout
     assert frazil.Snowflake("leaf", worker=1, fields=None, detached=True).node == 1
-    with pytest.raises(frazil.SpecError, match="machine is given twice"):
+    with pytest.raises(frazil.errors.SpecError, match="machine is given twice"):
         frazil.Snowflake(layout=layout, fields={"business": 3, "machine": 7}, machine=7)
-    with pytest.raises(frazil.UnknownKeyError, match="fields: store is a key of its own, and no node field"):
+    with pytest.raises(frazil.errors.UnknownKeyError, match="fields: store is a key of its own, and no node field"):
         frazil.Snowflake(layout=layout, fields={"store": "memory"})
-    with pytest.raises(frazil.UnknownKeyError):
+    with pytest.raises(frazil.errors.UnknownKeyError):
         frazil.Snowflake("leaf", fields={"wroker": 1})
     for bad in (7, "worker=1", [("worker", 1)], {1: 1}):
-        with pytest.raises(frazil.WrongTypeError, match="field"):
+        with pytest.raises(frazil.errors.WrongTypeError, match="field"):
             frazil.Snowflake("leaf", fields=bad)
 
 
 def test_uuids_of_a_time():
     time = datetime(2022, 2, 22, 19, 22, 22, 999_999, tzinfo=UTC)
-    low, high = frazil.uuid7_min(time), frazil.uuid7_max(time)
+    low, high = frazil.uuid.uuid7_min(time), frazil.uuid.uuid7_max(time)
     assert str(low).endswith("-7000-8000-000000000000") and str(high).endswith("-7fff-bfff-ffffffffffff")
-    made = {frazil.uuid7(time) for _ in range(1000)}
+    made = {frazil.uuid.uuid7(time) for _ in range(1000)}
     assert len(made) == 1000 and all(low < each < high and type(each) is uuid.UUID and each.version == 7 for each in made)
-    assert {frazil.uuid_time(each) for each in (*made, low, high)} == {time.replace(microsecond=999_000)}
-    assert frazil.uuid7_max(time - timedelta(milliseconds=1)) < low
-    assert frazil.uuid7() < frazil.uuid7(None) < frazil.uuid7()
-    for call in (frazil.uuid7, frazil.uuid7_min, frazil.uuid7_max):
-        with pytest.raises(frazil.BeforeEpochError):
+    assert {frazil.uuid.uuid_time(each) for each in (*made, low, high)} == {time.replace(microsecond=999_000)}
+    assert frazil.uuid.uuid7_max(time - timedelta(milliseconds=1)) < low
+    assert frazil.uuid.uuid7() < frazil.uuid.uuid7(None) < frazil.uuid.uuid7()
+    for call in (frazil.uuid.uuid7, frazil.uuid.uuid7_min, frazil.uuid.uuid7_max):
+        with pytest.raises(frazil.errors.BeforeEpochError):
             call(at(-1))
         for bad in ("2025-01-01", 0, datetime(2025, 1, 1)):
-            with pytest.raises(frazil.WrongTypeError, match="time"):
+            with pytest.raises(frazil.errors.WrongTypeError, match="time"):
                 call(bad)

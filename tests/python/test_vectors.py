@@ -6,7 +6,7 @@ from conftest import at, vectors
 
 
 def error_class(name):
-    return getattr(frazil, "".join(word.capitalize() for word in name.split("_")) + "Error")
+    return getattr(frazil.errors, "".join(word.capitalize() for word in name.split("_")) + "Error")
 
 
 def test_known_ids():
@@ -29,7 +29,7 @@ def test_texts():
             assert frazil.parse_id(case[form], form) == number
         assert frazil.parse_id(case["id"], "decimal") == number
     for case in cases["invalid"]:
-        with pytest.raises(frazil.IdInvalidError):
+        with pytest.raises(frazil.errors.IdInvalidError):
             frazil.parse_id(case["text"], case["format"])
 
 
@@ -135,6 +135,6 @@ def test_error_table():
     for code, name, meaning in rows:
         kind = error_class(name)
         assert issubclass(kind, frazil.FrazilError)
-        assert (kind.code, kind.name, kind.__doc__, kind.__module__) == (code, name, meaning, "frazil")
-    assert issubclass(frazil.WrongTypeError, TypeError)
-    assert issubclass(frazil.OutOfRangeError, ValueError)
+        assert (kind.code, kind.name, kind.__doc__, kind.__module__) == (code, name, meaning, "frazil.errors")
+    assert issubclass(frazil.errors.WrongTypeError, TypeError)
+    assert issubclass(frazil.errors.OutOfRangeError, ValueError)

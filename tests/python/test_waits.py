@@ -68,7 +68,7 @@ class Silence:
         numbers = frazil.Segment("orders", store=f"file:{self.folder}", wait="60s", step=1, timeout=30)
         self.held.append(open(self.folder / "default~orders/.lock"))  # noqa: SIM115
         fcntl.flock(self.held[-1], fcntl.LOCK_EX)
-        with contextlib.suppress(frazil.WouldBlockError):
+        with contextlib.suppress(frazil.errors.WouldBlockError):
             while True:
                 numbers.next(timeout=0)
         return numbers
@@ -124,7 +124,7 @@ def at_the_limit(name):
     if name == "segment-open":
         return contextlib.nullcontext()
     # Who holds a given number is found in time, or not on a busy machine.
-    return pytest.raises((frazil.WouldBlockError, frazil.NodeInUseError) if name == "open" else frazil.WouldBlockError)
+    return pytest.raises((frazil.errors.WouldBlockError, frazil.errors.NodeInUseError) if name == "open" else frazil.errors.WouldBlockError)
 
 
 def main(name, folder):
@@ -221,12 +221,12 @@ def test_close_ends_what_waits(name, tmp_path):
     ids, call, _ = WAITS[name](silence)
 
     def close():
-        with contextlib.suppress(frazil.WouldBlockError):
+        with contextlib.suppress(frazil.errors.WouldBlockError):
             ids.close(timeout=0)
 
     threading.Timer(0.3, close).start()
     since = time.monotonic()
-    with pytest.raises(frazil.ClosedError):
+    with pytest.raises(frazil.errors.ClosedError):
         call()
     assert time.monotonic() - since < AT_ONCE_S
 
@@ -271,7 +271,7 @@ def test_async_waits_end(name, tmp_path):
             task = asyncio.create_task(call())
             await asyncio.sleep(0.2)
             ids.close()
-            with pytest.raises(frazil.ClosedError):
+            with pytest.raises(frazil.errors.ClosedError):
                 await task
             assert time.monotonic() - since < 4
 
@@ -330,7 +330,7 @@ def test_cancelled_scopes_lose_no_wakeup(loop):
         async with anyio.create_task_group() as calls:
             for _ in range(100):
                 calls.start_soon(call_on)
-        with pytest.raises(frazil.WouldBlockError), anyio.fail_after(AT_ONCE_S):
+        with pytest.raises(frazil.errors.WouldBlockError), anyio.fail_after(AT_ONCE_S):
             await used_up().anext(timeout=0.1)
 
     async def call_on():
@@ -347,7 +347,7 @@ def test_trio_cancels_what_waits(tmp_path):
 
     async def main():
         since = trio.current_time()
-        with pytest.raises(frazil.WouldBlockError, match="because an event loop runs in this thread"):
+        with pytest.raises(frazil.errors.WouldBlockError, match="because an event loop runs in this thread"):
             hours.next()
         with trio.move_on_after(0.2) as scope:
             await hours.anext()
@@ -362,7 +362,7 @@ def test_trio_cancels_what_waits(tmp_path):
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(close)
-            with pytest.raises(frazil.ClosedError):
+            with pytest.raises(frazil.errors.ClosedError):
                 await hours.anext()
 
     trio.run(main)
@@ -406,7 +406,7 @@ def test_a_coroutine_that_is_not_awaited_names_the_method(method):
 
 def test_a_loop_that_nobody_knows_is_refused():
     call = used_up().anext()
-    with pytest.raises(frazil.WouldBlockError, match="neither asyncio nor trio runs here"):
+    with pytest.raises(frazil.errors.WouldBlockError, match="neither asyncio nor trio runs here"):
         call.send(None)
 
 
@@ -459,22 +459,26 @@ def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
         assert ids.next() > 0
         await ids.arelease_node(timeout=30)
         assert await ids.anext(timeout=30) > 0
-        with pytest.raises(frazil.WouldBlockError) as raised:
+        with pytest.raises(frazil.errors.WouldBlockError) as raised:
             hours.next()
         assert "use await ids.anext(), or timeout=, because an event loop runs in this thread" in str(raised.value)
-        for call in (frazil.Tickets("photos", **silence.pair()).next, silence.generator().release_node, silence.generator(namespace="c").close):
+        for call in (
+            frazil.Tickets("photos", **silence.pair()).next,
+            silence.generator().release_node,
+            silence.generator(namespace="c").close,
+        ):
             since = time.monotonic()
-            with pytest.raises(frazil.WouldBlockError) as raised:
+            with pytest.raises(frazil.errors.WouldBlockError) as raised:
                 call(timeout=0.3)
             assert time.monotonic() - since >= 0.3 and "use a longer timeout=" in str(raised.value)
-        with pytest.raises(frazil.WouldBlockError) as raised:
+        with pytest.raises(frazil.errors.WouldBlockError) as raised:
             silence.generator(namespace="r").release_node()
         assert "use await ids.arelease_node(), or timeout=" in str(raised.value)
         for call, instead in (
             (lambda: hours.batch(7), "abatch(7)"),
             (lambda: hours.fill(array.array("q", [0] * 9)), "abatch(9)"),
         ):
-            with pytest.raises(frazil.WouldBlockError) as raised:
+            with pytest.raises(frazil.errors.WouldBlockError) as raised:
                 call()
             assert f"use await ids.{instead}, or timeout=" in str(raised.value)
 
@@ -497,10 +501,10 @@ def test_bad_timeouts():
         calls += [lambda cls=cls, **o: cls("standard node=1", **o), lambda cls=cls, **o: cls.aopen("standard node=1", **o)]
     for call in calls:
         for value in BAD:
-            with pytest.raises(frazil.OutOfRangeError, match=r"^timeout=.* is out of range: 0 s or more, or float\(\"inf\"\)$"):
+            with pytest.raises(frazil.errors.OutOfRangeError, match=r"^timeout=.* is out of range: 0 s or more, or float\(\"inf\"\)$"):
                 call(timeout=value)
         for value in WRONG:
-            with pytest.raises(frazil.WrongTypeError, match=f"^timeout must be .*, not {type(value).__name__}$"):
+            with pytest.raises(frazil.errors.WrongTypeError, match=f"^timeout must be .*, not {type(value).__name__}$"):
                 call(timeout=value)
     for wrong in ({"time_out": 1}, {"timeout": 1, "max": 2}):
         with pytest.raises(TypeError, match="only timeout="):
@@ -543,7 +547,7 @@ def test_deadlines_count_from_the_call():
         tickets = frazil.Tickets("photos", store=store, wait="1s")
         since = time.monotonic()
         told = await asyncio.gather(*(tickets.anext() for _ in range(60)), return_exceptions=True)
-        assert {type(error) for error in told} == {frazil.SegmentExhaustedError}
+        assert {type(error) for error in told} == {frazil.errors.SegmentExhaustedError}
         # One after another they would take a minute, in an executor 5 or 10 s.
         assert time.monotonic() - since < 4
 
@@ -557,14 +561,14 @@ def test_async_with(tmp_path):
             assert ascends(await ids.abatch(10_000))
             assert set(slots(tmp_path, "with").values()) == {"held"}
         assert set(slots(tmp_path, "with").values()) == {"free"}
-        with pytest.raises(frazil.ClosedError):
+        with pytest.raises(frazil.errors.ClosedError):
             await ids.anext()
-        with pytest.raises(frazil.ClosedError):
+        with pytest.raises(frazil.errors.ClosedError):
             await ids.arelease_node()
         assert await ids.aclose() is None
         async with await frazil.Segment.aopen("orders", store=f"file:{tmp_path}") as orders:
             assert await orders.anext() == 1
-        with pytest.raises(frazil.ClosedError):
+        with pytest.raises(frazil.errors.ClosedError):
             orders.next()
         with pytest.raises(TypeError, match="Segment"):
             await frazil.Numbers.aopen("orders", store=f"file:{tmp_path}")
@@ -653,7 +657,9 @@ def test_sigterm_gives_back(tmp_path):
     assert terminated(tmp_path, f"sys.path.insert(0, {os.path.dirname(__file__)!r})", waits) == (-signal.SIGTERM, "", ["free"])
     mine = "def mine(number, frame):\n    print('mine', number, frame is not None)\n    sys.exit(3)\nsignal.signal(signal.SIGTERM, mine)"
     assert terminated(tmp_path, mine) == (3, f"mine {signal.SIGTERM} True\n", ["free"])
-    closed = "def mine(*_):\n    try: ids.next()\n    except frazil.ClosedError: print('closed')\nsignal.signal(signal.SIGTERM, mine)"
+    closed = (
+        "def mine(*_):\n    try: ids.next()\n    except frazil.errors.ClosedError: print('closed')\nsignal.signal(signal.SIGTERM, mine)"
+    )
     assert terminated(tmp_path, closed, "time.sleep(1)") == (0, "closed\n", ["free"])
 
 
@@ -708,7 +714,7 @@ def test_sigterm_is_for_the_main_thread():
     told, before = [], signal.getsignal(signal.SIGTERM)
 
     def elsewhere():
-        with pytest.raises(frazil.OutOfRangeError, match="main thread, .* 'another'") as raised:
+        with pytest.raises(frazil.errors.OutOfRangeError, match="main thread, .* 'another'") as raised:
             frazil.close_on_sigterm()
         told.append(raised.value)
 
@@ -797,7 +803,7 @@ def test_what_the_program_does_at_its_exit_comes_first(tmp_path):
 def test_a_start_says_what_it_waits_for(tmp_path, caplog):
     held = Silence(tmp_path).left_behind()
     with pytest.raises(
-        frazil.NodeInUseError, match=r"namespace=default: node number 7 is held by \S+:\d+ until 20.*use a longer timeout="
+        frazil.errors.NodeInUseError, match=r"namespace=default: node number 7 is held by \S+:\d+ until 20.*use a longer timeout="
     ) as raised:
         frazil.Snowflake("standard", timeout=5, **held)
     assert raised.value.retry_after > 0
@@ -812,7 +818,7 @@ def test_what_is_told_may_close_and_may_fail(tmp_path, monkeypatch):
     class Closes(logging.Handler):
         def emit(self, record):
             slow.close()
-            with contextlib.suppress(frazil.WouldBlockError):
+            with contextlib.suppress(frazil.errors.WouldBlockError):
                 frazil.Snowflake("standard", timeout=0, **held)
             raise LookupError("mine")
 
@@ -827,12 +833,12 @@ def test_what_is_told_may_close_and_may_fail(tmp_path, monkeypatch):
     thread.start()
     log.addHandler(handler)
     try:
-        with pytest.raises(frazil.NodeInUseError, match="is held by"):
+        with pytest.raises(frazil.errors.NodeInUseError, match="is held by"):
             frazil.Snowflake("standard", timeout=5, **held)
     finally:
         log.removeHandler(handler)
     thread.join()
-    assert ended == [frazil.ClosedError] and failed == [LookupError]
+    assert ended == [frazil.errors.ClosedError] and failed == [LookupError]
 
 
 def test_a_callback_of_a_call_may_close_its_generator(node):
@@ -842,6 +848,6 @@ def test_a_callback_of_a_call_may_close_its_generator(node):
         tasks = [asyncio.create_task(ids.anext()) for _ in range(400)]
         tasks[20].add_done_callback(lambda _: ids.close())
         ends = await asyncio.gather(*tasks, return_exceptions=True)
-        assert {type(end) for end in ends} == {int, frazil.ClosedError}
+        assert {type(end) for end in ends} == {int, frazil.errors.ClosedError}
 
     asyncio.run(main())

@@ -61,8 +61,8 @@ def generators(options: dict[str, Any], now: datetime.datetime) -> None:
     ids.observe("1541815603606036480")
     assert_type(frazil.format_id("7", "hex"), str)
     assert_type(frazil.parse_id("7"), int)
-    assert_type(frazil.uuid7(now) > frazil.uuid7_min(now), bool)
-    assert_type(frazil.uuid7(), uuid.UUID)
+    assert_type(frazil.uuid.uuid7(now) > frazil.uuid.uuid7_min(now), bool)
+    assert_type(frazil.uuid.uuid7(), uuid.UUID)
 
 
 def arrays(ids: frazil.Snowflake) -> None:
@@ -74,9 +74,9 @@ def arrays(ids: frazil.Snowflake) -> None:
         assert_type(len(table["time"]), int)
 
 
-def errors(error: frazil.SpecError | frazil.IdInvalidError) -> None:
+def errors(error: frazil.errors.SpecError | frazil.errors.IdInvalidError) -> None:
     value: ValueError = error
-    unreachable: ConnectionError = frazil.StoreUnreachableError("away")
+    unreachable: ConnectionError = frazil.errors.StoreUnreachableError("away")
     raise value from unreachable
 
 

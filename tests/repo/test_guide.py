@@ -50,7 +50,7 @@ def test_an_error_can_be_looked_up(error):
     camel = "".join(word.capitalize() for word in name.split("_"))
     names = f"{error['code']} · Python `{camel}Error` · C `FRAZIL_{name}` · C++ `errc::{name.lower()}` · Rust `ErrorKind::{camel}`"
     assert names in section.replace("\n·", " ·")
-    assert issubclass(getattr(frazil, f"{camel}Error"), frazil.FrazilError)
+    assert issubclass(getattr(frazil.errors, f"{camel}Error"), frazil.FrazilError)
     check_texts(name, section)
 
 

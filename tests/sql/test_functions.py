@@ -24,7 +24,7 @@ def test_the_core_says_what_is_expected():
         for unix_us in layout.instants():
             assert (core.min_id(at(unix_us)), core.max_id(at(unix_us))) == (layout.min_id(unix_us), layout.max_id(unix_us)), layout.text
         if layout.last_id < 2**63 - 1:
-            with pytest.raises(frazil.IdInvalidError):
+            with pytest.raises(frazil.errors.IdInvalidError):
                 core.decode(layout.last_id + 1)
 
 

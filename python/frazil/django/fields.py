@@ -71,7 +71,7 @@ class SnowflakeAutoField(_BigAutoField):
             return None
         try:
             return exact(value)
-        except (frazil.IdInvalidError, frazil.WrongTypeError) as error:
+        except (frazil.errors.IdInvalidError, frazil.errors.WrongTypeError) as error:
             raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
 
     def get_prep_value(self, value: Any) -> Any:

@@ -29,7 +29,7 @@ class SnowflakeFormField(forms.Field):
             return None
         try:
             return exact(value)
-        except (frazil.IdInvalidError, frazil.WrongTypeError) as error:
+        except (frazil.errors.IdInvalidError, frazil.errors.WrongTypeError) as error:
             raise ValidationError(self.error_messages["invalid"], code="invalid") from error
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def _open() -> frazil.Snowflake:
             # Without a limit of its own the call would wait for 2 ms only in a notebook's event loop.
             opened = frazil.Snowflake(line, timeout=math.inf, **options)
             if _forked and (opened.lease is None or opened.lease.store == "memory"):
-                raise frazil.ForkedError(
+                raise frazil.errors.ForkedError(
                     f"settings.FRAZIL gives every process of this project the same node number ({opened.spec}), and this process was forked"
                     " (gunicorn --preload, Celery's prefork pool, multiprocessing): its siblings would mint the same IDs. Let each process"
                     " lease a number (store=local on one machine, or the cluster's store), or run one process"

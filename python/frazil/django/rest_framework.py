@@ -28,7 +28,7 @@ class SnowflakeField(serializers.CharField):
     def to_internal_value(self, data: Any) -> Any:
         try:
             number = exact(data)
-        except (frazil.IdInvalidError, frazil.WrongTypeError):
+        except (frazil.errors.IdInvalidError, frazil.errors.WrongTypeError):
             self.fail("invalid")
         if number > EXACT_IN_JAVASCRIPT and not isinstance(data, str):
             self.fail("rounded", number=number)

@@ -347,7 +347,7 @@ def test_no_other_value_is_written(value, database):
         lambda: Item.objects.create(category_id=value, name="bad"),
         lambda: Item.objects.update(category_id=value),
     ):
-        with pytest.raises((frazil.IdInvalidError, frazil.WrongTypeError)), transaction.atomic(using=routing.alias):
+        with pytest.raises((frazil.errors.IdInvalidError, frazil.errors.WrongTypeError)), transaction.atomic(using=routing.alias):
             write()
     with pytest.raises(ValidationError, match="is not an ID: digits only, 0 to 9223372036854775807"):
         Item(id=value, name="bad").full_clean()
@@ -358,9 +358,9 @@ def test_filters(database):
     item = Item.objects.create(name="one")
     assert Item.objects.get(pk=str(item.pk)) == item == Item.objects.get(pk__in=[item.pk, "1"])
     for value in (1.0, float(item.pk), decimal.Decimal(item.pk)):
-        with pytest.raises((frazil.IdInvalidError, frazil.WrongTypeError)):
+        with pytest.raises((frazil.errors.IdInvalidError, frazil.errors.WrongTypeError)):
             Item.objects.filter(pk=value).exists()
-        with pytest.raises((frazil.IdInvalidError, frazil.WrongTypeError)):
+        with pytest.raises((frazil.errors.IdInvalidError, frazil.errors.WrongTypeError)):
             Item.objects.filter(pk__in=[1, value]).exists()
     assert Item.objects.get(pk=lazystr(item.pk)) == item
     with pytest.raises(ValueError):
@@ -457,7 +457,7 @@ def test_paths(database):
     for value in (-1, 2**63, "007"):
         with pytest.raises(NoReverseMatch):
             reverse("item", args=[value])
-    with pytest.raises((NoReverseMatch, frazil.WrongTypeError)):
+    with pytest.raises((NoReverseMatch, frazil.errors.WrongTypeError)):
         reverse("item", args=[1.5])
 
 
@@ -750,7 +750,7 @@ def test_created_between(database):
         for value in (midnight.replace(tzinfo=None), midnight.date(), "2026-03-01"):
             with pytest.raises(frazil.FrazilError):
                 created_between(value, None)
-        with pytest.raises(frazil.WrongTypeError):
+        with pytest.raises(frazil.errors.WrongTypeError):
             created_at(Item(name="unsaved"))
 
 
@@ -790,7 +790,7 @@ def test_a_missing_setting_names_the_ways_out():
             assert way in str(refused.value)
     with override_settings(FRAZIL=7), pytest.raises(ImproperlyConfigured, match=r"settings\.FRAZIL is of type int"):
         get_snowflake()
-    with override_settings(FRAZIL="twitter"), pytest.raises(frazil.NodeMissingError):
+    with override_settings(FRAZIL="twitter"), pytest.raises(frazil.errors.NodeMissingError):
         get_snowflake()
 
 

@@ -206,7 +206,7 @@ def test_columns_take_the_form_of_19_digits_alone(name, text):
     if len(text) == 19 and text.isdecimal() and int(text) < 2**63:
         assert COLUMNS[name](text) == int(text)
     else:
-        with pytest.raises(frazil.IdInvalidError):
+        with pytest.raises(frazil.errors.IdInvalidError):
             COLUMNS[name](text)
 
 

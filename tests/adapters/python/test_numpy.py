@@ -66,29 +66,29 @@ def test_an_array_is_copied():
 @pytest.mark.parametrize(
     "values, error",
     [
-        (numpy.array([1.0]), frazil.WrongTypeError),
-        (numpy.array([1.5], dtype="float32"), frazil.WrongTypeError),
-        (numpy.array([1], dtype="float16"), frazil.WrongTypeError),
-        ([1.0], frazil.WrongTypeError),
-        ([A, None], frazil.WrongTypeError),
-        (numpy.array([A, None]), frazil.WrongTypeError),
-        (numpy.array([A, numpy.nan], dtype=object), frazil.IdInvalidError),
-        (numpy.ma.array([A, B], mask=[False, True]), frazil.WrongTypeError),
-        (numpy.array(["2026-01-01", "NaT"], dtype="datetime64[ms]"), frazil.WrongTypeError),
-        (numpy.array([True]), frazil.WrongTypeError),
-        (numpy.array([1j]), frazil.WrongTypeError),
-        (numpy.array([b"1"]), frazil.WrongTypeError),
-        (numpy.array([[1]]), frazil.WrongTypeError),
-        ([decimal.Decimal(1)], frazil.WrongTypeError),
-        (5, frazil.WrongTypeError),
-        ("5", frazil.WrongTypeError),
-        (None, frazil.WrongTypeError),
-        (numpy.array([-1]), frazil.IdInvalidError),
-        (numpy.array([2**63], dtype="uint64"), frazil.IdInvalidError),
-        ([2**64], frazil.IdInvalidError),
-        (["1e18"], frazil.IdInvalidError),
-        (["007"], frazil.IdInvalidError),
-        ([""], frazil.IdInvalidError),
+        (numpy.array([1.0]), frazil.errors.WrongTypeError),
+        (numpy.array([1.5], dtype="float32"), frazil.errors.WrongTypeError),
+        (numpy.array([1], dtype="float16"), frazil.errors.WrongTypeError),
+        ([1.0], frazil.errors.WrongTypeError),
+        ([A, None], frazil.errors.WrongTypeError),
+        (numpy.array([A, None]), frazil.errors.WrongTypeError),
+        (numpy.array([A, numpy.nan], dtype=object), frazil.errors.IdInvalidError),
+        (numpy.ma.array([A, B], mask=[False, True]), frazil.errors.WrongTypeError),
+        (numpy.array(["2026-01-01", "NaT"], dtype="datetime64[ms]"), frazil.errors.WrongTypeError),
+        (numpy.array([True]), frazil.errors.WrongTypeError),
+        (numpy.array([1j]), frazil.errors.WrongTypeError),
+        (numpy.array([b"1"]), frazil.errors.WrongTypeError),
+        (numpy.array([[1]]), frazil.errors.WrongTypeError),
+        ([decimal.Decimal(1)], frazil.errors.WrongTypeError),
+        (5, frazil.errors.WrongTypeError),
+        ("5", frazil.errors.WrongTypeError),
+        (None, frazil.errors.WrongTypeError),
+        (numpy.array([-1]), frazil.errors.IdInvalidError),
+        (numpy.array([2**63], dtype="uint64"), frazil.errors.IdInvalidError),
+        ([2**64], frazil.errors.IdInvalidError),
+        (["1e18"], frazil.errors.IdInvalidError),
+        (["007"], frazil.errors.IdInvalidError),
+        ([""], frazil.errors.IdInvalidError),
     ],
     ids=lambda value: repr(value)[:40],
 )
@@ -164,7 +164,7 @@ def test_a_part_that_is_changed_changes_no_other():
 )
 def test_floats_of_pandas_are_refused_with_the_mend(column):
     for call in frazil.pandas.ids, lambda column: frazil.pandas.decode(column, LAYOUT):
-        with pytest.raises(frazil.WrongTypeError, match=r"floats have rounded its IDs: .*'Int64'"):
+        with pytest.raises(frazil.errors.WrongTypeError, match=r"floats have rounded its IDs: .*'Int64'"):
             call(column)
     mended = pandas.read_csv(io.StringIO(f"id,x\n{B},1\n,2"), dtype={"id": "Int64"})["id"]
     assert frazil.pandas.ids(mended).tolist() == [B, pandas.NA]
@@ -183,14 +183,14 @@ def test_columns_of_pandas_without_ids(column):
 @pytest.mark.parametrize(
     "values, error, says",
     [
-        ([None, "x"], frazil.IdInvalidError, '"x" is not an ID'),
-        ([None, ""], frazil.IdInvalidError, "0 characters"),
-        ([None, -1], frazil.IdInvalidError, "negative"),
-        ([None, 2**63], frazil.IdInvalidError, r"ids\[1\]=9223372036854775808"),
+        ([None, "x"], frazil.errors.IdInvalidError, '"x" is not an ID'),
+        ([None, ""], frazil.errors.IdInvalidError, "0 characters"),
+        ([None, -1], frazil.errors.IdInvalidError, "negative"),
+        ([None, 2**63], frazil.errors.IdInvalidError, r"ids\[1\]=9223372036854775808"),
         ([None, 1.5], frazil.FrazilError, r"ids\[1\]"),
-        ([None, True], frazil.WrongTypeError, r"ids\[1\]"),
-        ([None, b"1"], frazil.WrongTypeError, r"ids\[1\]"),
-        ([None, datetime.date(2026, 1, 1)], frazil.WrongTypeError, r"ids\[1\]"),
+        ([None, True], frazil.errors.WrongTypeError, r"ids\[1\]"),
+        ([None, b"1"], frazil.errors.WrongTypeError, r"ids\[1\]"),
+        ([None, datetime.date(2026, 1, 1)], frazil.errors.WrongTypeError, r"ids\[1\]"),
     ],
     ids=repr,
 )
@@ -207,7 +207,7 @@ def test_other_types_of_pandas_are_refused():
         pandas.Series([True, False]),
         pandas.Series([True, None], dtype="boolean"),
     ):
-        with pytest.raises(frazil.WrongTypeError):
+        with pytest.raises(frazil.errors.WrongTypeError):
             frazil.pandas.ids(column)
 
 
@@ -265,7 +265,9 @@ def test_expressions_of_polars(lazy):
 
 
 @pytest.mark.parametrize("call", [frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT)], ids=["ids", "decode"])
-@pytest.mark.parametrize("values, error", [([float(A)], frazil.WrongTypeError), (["007"], frazil.IdInvalidError)], ids=["float", "text"])
+@pytest.mark.parametrize(
+    "values, error", [([float(A)], frazil.errors.WrongTypeError), (["007"], frazil.errors.IdInvalidError)], ids=["float", "text"]
+)
 def test_an_expression_that_holds_no_ids(call, values, error):
     with pytest.raises((error, polars.exceptions.ComputeError), match="floats have rounded its IDs|leading zeros"):
         polars.DataFrame({"id": values}).select(call(polars.col("id")))
@@ -276,7 +278,7 @@ def test_floats_of_polars_are_refused_with_the_mend(dtype):
     for values in [float(A)], [float(A), None], [float("nan")]:
         column = polars.Series("id", values, dtype=dtype)
         for call in frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT):
-            with pytest.raises(frazil.WrongTypeError, match="floats have rounded its IDs: .*polars.Int64"):
+            with pytest.raises(frazil.errors.WrongTypeError, match="floats have rounded its IDs: .*polars.Int64"):
                 call(column)
 
 
@@ -296,14 +298,14 @@ def test_columns_of_polars_without_ids(dtype, values):
 @pytest.mark.parametrize(
     "column, error",
     [
-        (polars.Series([None, -1]), frazil.IdInvalidError),
-        (polars.Series([None, 2**63], dtype=polars.UInt64), frazil.IdInvalidError),
-        (polars.Series([None, "007"]), frazil.IdInvalidError),
-        (polars.Series([None, True]), frazil.WrongTypeError),
-        (polars.Series([decimal.Decimal(A)]), frazil.WrongTypeError),
-        (polars.Series([b"1"]), frazil.WrongTypeError),
-        (polars.Series([datetime.date(2026, 1, 1), None]), frazil.WrongTypeError),
-        (polars.Series([[1], None]), frazil.WrongTypeError),
+        (polars.Series([None, -1]), frazil.errors.IdInvalidError),
+        (polars.Series([None, 2**63], dtype=polars.UInt64), frazil.errors.IdInvalidError),
+        (polars.Series([None, "007"]), frazil.errors.IdInvalidError),
+        (polars.Series([None, True]), frazil.errors.WrongTypeError),
+        (polars.Series([decimal.Decimal(A)]), frazil.errors.WrongTypeError),
+        (polars.Series([b"1"]), frazil.errors.WrongTypeError),
+        (polars.Series([datetime.date(2026, 1, 1), None]), frazil.errors.WrongTypeError),
+        (polars.Series([[1], None]), frazil.errors.WrongTypeError),
     ],
     ids=lambda value: str(getattr(value, "dtype", "")),
 )
@@ -316,7 +318,7 @@ def test_what_holds_no_ids_in_polars(column, error):
 @pytest.mark.parametrize("column", [[A], numpy.array([A]), polars.DataFrame({"id": [A]}), None], ids=lambda value: type(value).__name__)
 def test_what_is_no_series_of_polars(column):
     for call in frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT):
-        with pytest.raises(frazil.WrongTypeError, match=r"must be a Series or an expression: table\['id'\], polars\.col\('id'\)"):
+        with pytest.raises(frazil.errors.WrongTypeError, match=r"must be a Series or an expression: table\['id'\], polars\.col\('id'\)"):
             call(column)
 
 
@@ -327,5 +329,5 @@ def test_an_id_of_another_layout():
         lambda: frazil.pandas.decode([LARGEST], few),
         lambda: frazil.polars.decode(polars.Series([LARGEST]), few),
     ):
-        with pytest.raises(frazil.IdInvalidError):
+        with pytest.raises(frazil.errors.IdInvalidError):
             call()

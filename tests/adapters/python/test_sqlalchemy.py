@@ -173,7 +173,7 @@ def test_dataclasses(engine):
         assert session.scalars(select(Item.id)).all() == [item.id] and session.scalars(select(Known.id)).all() == [known.id]
         session.add(Mistaken())
         refused = refusal(session.flush)
-        assert isinstance(refused, frazil.WrongTypeError) and "insert_default=ids" in str(refused)
+        assert isinstance(refused, frazil.errors.WrongTypeError) and "insert_default=ids" in str(refused)
 
 
 def test_a_type_for_all_tables(engine):
@@ -254,20 +254,20 @@ def test_null_that_is_asked_for_is_no_id(engine):
 
 
 def test_autoincrement_is_refused():
-    with pytest.raises(frazil.SpecError, match="autoincrement=True on column id"):
+    with pytest.raises(frazil.errors.SpecError, match="autoincrement=True on column id"):
         Column("id", SnowflakeType, primary_key=True, autoincrement=True)
 
 
 @pytest.mark.parametrize(
     "value, error",
     [
-        ("1541815603606036480", frazil.WrongTypeError),
-        (1.5e18, frazil.WrongTypeError),
-        (decimal.Decimal(5), frazil.WrongTypeError),
-        (True, frazil.WrongTypeError),
-        (b"5", frazil.WrongTypeError),
-        (-1, frazil.IdInvalidError),
-        (2**63, frazil.IdInvalidError),
+        ("1541815603606036480", frazil.errors.WrongTypeError),
+        (1.5e18, frazil.errors.WrongTypeError),
+        (decimal.Decimal(5), frazil.errors.WrongTypeError),
+        (True, frazil.errors.WrongTypeError),
+        (b"5", frazil.errors.WrongTypeError),
+        (-1, frazil.errors.IdInvalidError),
+        (2**63, frazil.errors.IdInvalidError),
     ],
     ids=repr,
 )
@@ -306,11 +306,11 @@ def test_what_a_driver_returns(engine, database):
     if database != "sqlite":  # which has no exact decimals
         exact = returned(f"CAST({LARGEST} AS DECIMAL(20))")
         assert type(exact) is int and exact == LARGEST
-        with pytest.raises(frazil.WrongTypeError, match="must be BIGINT"):
+        with pytest.raises(frazil.errors.WrongTypeError, match="must be BIGINT"):
             returned("CAST(1.5 AS DECIMAL(20, 1))")
-    with pytest.raises(frazil.WrongTypeError, match="must be BIGINT: floats round"):
+    with pytest.raises(frazil.errors.WrongTypeError, match="must be BIGINT: floats round"):
         returned("CAST(1541815603606036481 AS DOUBLE PRECISION)" if database == "postgresql" else "1541815603606036481 * 1e0")
-    with pytest.raises(frazil.WrongTypeError, match="must be BIGINT"):
+    with pytest.raises(frazil.errors.WrongTypeError, match="must be BIGINT"):
         returned("'1541815603606036481'" if database != "postgresql" else "CAST(1 AS TEXT)")
     assert returned("NULL") is None
 
@@ -390,7 +390,7 @@ def test_columns_that_are_too_narrow_are_found_and_the_mend_mends(engine, databa
     for create, what, mend in NARROW[database]:
         with engine.begin() as connection:
             connection.execute(text(create))
-        with engine.connect() as connection, pytest.raises(frazil.OutOfRangeError, match=what) as found:
+        with engine.connect() as connection, pytest.raises(frazil.errors.OutOfRangeError, match=what) as found:
             check_columns(connection, metadata)
         assert mend in str(found.value)
         if database == "sqlite":
@@ -426,7 +426,7 @@ def test_the_mend_of_a_column_is_quoted(engine, database):
     quote = "`" if database == "mariadb" else '"'
     with engine.begin() as connection:
         connection.execute(text('CREATE TABLE "order" ("select" REAL PRIMARY KEY)'.replace('"', quote)))
-    with engine.connect() as connection, pytest.raises(frazil.OutOfRangeError) as found:
+    with engine.connect() as connection, pytest.raises(frazil.errors.OutOfRangeError) as found:
         check_columns(connection, metadata)
     assert f"table {quote}order{quote}" in str(found.value).replace("TABLE", "table") and f" {quote}select{quote} " in str(found.value)
 
@@ -528,7 +528,7 @@ def test_a_default_holds_up_no_loop(tmp_path):
             await connection.run_sync(User.metadata.create_all)
         async with AsyncSession(engine) as session:
             session.add_all([User(name=str(n)) for n in range(5)])
-            with pytest.raises(frazil.WouldBlockError) as refused:
+            with pytest.raises(frazil.errors.WouldBlockError) as refused:
                 await session.flush()
         assert refused.value.retry_after > 0
         # IDs that were waited for beforehand need no default.

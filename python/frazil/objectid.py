@@ -1,0 +1,5 @@
+"""ObjectIds, as MongoDB has them."""
+
+from ._frazil import ObjectId
+
+__all__ = ["ObjectId"]
