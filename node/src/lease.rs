@@ -33,8 +33,11 @@ pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Obj
 
 /// Tells frazil that this process was restored from a snapshot.
 #[napi]
-pub fn restored() {
-    frazil::restored();
+pub fn restored(env: &Env) -> Result<()> {
+    guard(env, || {
+        frazil::restored();
+        Ok(())
+    })
 }
 
 /// Closes whatever leases a number, in all threads, as the end of the process does.

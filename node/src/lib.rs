@@ -26,7 +26,7 @@ use next::RawFunction;
 pub use convert::{format_id, parse_id, version};
 pub use error::{ErrorRow, error_table};
 pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layout_info, layout_max_id, layout_min_id, layout_parse};
-pub use lease::{give_back, snowflake_close, snowflake_close_async, snowflake_lease, snowflake_release_node};
+pub use lease::{give_back, restored, snowflake_close, snowflake_close_async, snowflake_lease, snowflake_release_node};
 pub use next::ahead::ids_ahead;
 pub use numbers::{numbers_attach, numbers_big_int_minter, numbers_open, numbers_open_async};
 pub use numbers::{numbers_batch, numbers_batch_async, numbers_batch_big_int, numbers_fill};
