@@ -831,6 +831,14 @@ const metrics = Object.freeze(native.metricTable().map(metric => Object.freeze({
 const version = native.version()
 
 module.exports = {
-  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeAll, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
-  maxObjectId, metrics, minObjectId, objectId, parseId, parseUuid, restored, stats, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
+  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeAll, closeOnSigterm, errors, formatId, metrics,
+  parseId, restored, stats, version,
 }
+
+// Not listed: `frazil/uuid` and `frazil/objectid` export them.
+Object.defineProperty(module.exports, 'interop', {
+  value: {
+    uuid: { uuid4, uuid7, uuid7Min, uuid7Max, parseUuid, uuidTime, isUuid, uuidVersion, uuidBytes, uuidFromBytes },
+    objectid: { objectId, decodeObjectId, minObjectId, maxObjectId },
+  },
+})

@@ -1,7 +1,7 @@
 import frazil from './index.js'
 
 export const {
-  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeAll, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
-  maxObjectId, metrics, minObjectId, objectId, parseId, parseUuid, restored, stats, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
+  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeAll, closeOnSigterm, errors, formatId, metrics,
+  parseId, restored, stats, version,
 } = frazil
 export default frazil

@@ -174,11 +174,11 @@ test('a copy in a realm of its own gives values of that realm', async () => {
   const parts = ids.layout.decode(ids.next())
   const leased = await copy.Snowflake.open('standard', { store: 'memory', namespace: 'node-errors-realm' })
   const { epoch, expiresAt } = ids.layout
-  for (const date of [parts.time, epoch, expiresAt, copy.uuidTime(copy.uuid7()), copy.decodeObjectId(copy.objectId()).time]) {
+  for (const date of [parts.time, epoch, expiresAt, copy.interop.uuid.uuidTime(copy.interop.uuid.uuid7()), copy.interop.objectid.decodeObjectId(copy.interop.objectid.objectId()).time]) {
     assert.equal(Object.getPrototypeOf(date), theirDate.prototype)
   }
   assert.ok(leased.lease.bound === undefined || leased.lease.bound instanceof theirDate)
-  const objects = [parts, parts.fields, ids.fields, ids.layout.fieldBits, leased.lease, copy.decodeObjectId(copy.objectId()), ...copy.errors]
+  const objects = [parts, parts.fields, ids.fields, ids.layout.fieldBits, leased.lease, copy.interop.objectid.decodeObjectId(copy.interop.objectid.objectId()), ...copy.errors]
   for (const object of objects) {
     assert.equal(Object.getPrototypeOf(object), theirObject.prototype)
   }
@@ -186,7 +186,7 @@ test('a copy in a realm of its own gives values of that realm', async () => {
   for (const array of many) {
     assert.equal(Object.getPrototypeOf(array), theirArray.prototype)
   }
-  assert.equal(Object.getPrototypeOf(copy.uuidBytes(copy.uuid7())), theirBytes.prototype)
+  assert.equal(Object.getPrototypeOf(copy.interop.uuid.uuidBytes(copy.interop.uuid.uuid7())), theirBytes.prototype)
   // The second waits.
   for (const call of [() => ids.nextAsync(), () => ids.batchAsync(40), () => leased.releaseNodeAsync(), () => leased.closeAsync()]) {
     const promise = call()

@@ -306,7 +306,8 @@ test('fork', async () => {
 test('restored', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'frazil-restored-'))
   const printed = await runChild(`
-    import { Segment, Snowflake, restored, uuid7 } from 'frazil'
+    import { Segment, Snowflake, restored } from 'frazil'
+    import { uuid7 } from 'frazil/uuid'
     const told = call => { try { return call() && 'made' } catch (error) { return error.code } }
     const ids = new Snowflake('standard node=7 detached=true')
     const leased = await Snowflake.open('standard store=memory namespace=node-restored')

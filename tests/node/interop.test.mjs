@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { decodeObjectId, maxObjectId, minObjectId, objectId, parseUuid, uuid4, uuid7, uuidTime } from 'frazil'
-import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil'
+import { parseUuid, uuid4, uuid7, uuidTime } from 'frazil/uuid'
+import { decodeObjectId, maxObjectId, minObjectId, objectId } from 'frazil/objectid'
+import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil/uuid'
 import { refused, runChild, vectors } from './helper.mjs'
 
 const interop = vectors('interop')
@@ -20,7 +21,7 @@ async function byThreads(name, make) {
     parentPort.postMessage(Array.from({ length: ${count} }, make))`
   const worker = () =>
     new Promise((resolve, reject) => {
-      const thread = new Worker(program, { eval: true, workerData: createRequire(import.meta.url).resolve('frazil') })
+      const thread = new Worker(program, { eval: true, workerData: createRequire(import.meta.url).resolve(name === 'objectId' ? 'frazil/objectid' : 'frazil/uuid') })
       thread.once('message', resolve)
       thread.once('error', reject)
     })
@@ -116,7 +117,8 @@ test('uuid_bad_input', () => {
 test('interop_after_fork', async () => {
   // Node cannot fork: a second process.
   const program = `
-    import { objectId, uuid7 } from 'frazil'
+    import { uuid7 } from 'frazil/uuid'
+    import { objectId } from 'frazil/objectid'
     console.log(objectId(), uuid7())`
   const children = (await Promise.all([runChild(program), runChild(program)])).map(printed => printed.split(' '))
   const made = [[objectId(), uuid7()], ...children]

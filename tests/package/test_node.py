@@ -165,7 +165,7 @@ def test_tarballs_install_offline_and_the_loader_says_which_is_missing(run, tarb
     assert message.splitlines()[0] in run(tmp_path, "node", "--input-type=module", "--eval", "import 'frazil'", fails=True)
 
     install(tarballs[1])
-    assert run(tmp_path, "node", "--print", "require('frazil').uuid7().length") == "36\n"
+    assert run(tmp_path, "node", "--print", "require('frazil/uuid').uuid7().length") == "36\n"
 
 
 ARCH = "arch: { value: 'arm64' }"

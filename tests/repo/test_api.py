@@ -35,7 +35,7 @@ def python():
 
 
 def node():
-    declared = (ROOT / "node/index.d.ts").read_text()
+    declared = "".join((ROOT / f"node/{name}.d.ts").read_text() for name in ("index", "uuid", "objectid"))
     found = set(re.findall(r"^export (?:abstract )?(?:class|function|const) (\w+)", declared, re.MULTILINE))
     for name, body in re.findall(r"^export (?:abstract )?class (\w+).*?\{\n(.*?)^\}", declared, re.MULTILINE | re.DOTALL):
         methods = re.findall(r"^  (?:static |get |readonly )*(\w+)(?:<.*?>)?[(:]", body, re.MULTILINE)

@@ -1,10 +1,12 @@
 // Every declaration in use; each line under @ts-expect-error must not compile.
 import { Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, errors, formatId, parseId, version } from 'frazil'
-import { decodeObjectId, maxObjectId, minObjectId, objectId, parseUuid, uuid4, uuid7, uuidTime } from 'frazil'
-import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil'
-import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, ObjectIdParts, SnowflakeOptions, Parts, TextFormat } from 'frazil'
+import { parseUuid, uuid4, uuid7, uuidTime } from 'frazil/uuid'
+import { decodeObjectId, maxObjectId, minObjectId, objectId } from 'frazil/objectid'
+import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil/uuid'
+import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, SnowflakeOptions, Parts, TextFormat } from 'frazil'
 import { closeOnSigterm } from 'frazil'
 import whole from 'frazil'
+import type { ObjectIdParts } from 'frazil/objectid'
 import type { BufferedOptions, WaitOptions, SegmentOptions, AsyncOptions } from 'frazil'
 
 const options: SnowflakeOptions = { datacenter: 1, worker: 7n, epoch: new Date(), after: '7', detached: true, lag: undefined }

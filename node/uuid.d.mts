@@ -1,0 +1,4 @@
+import * as functions from './uuid.js'
+
+export * from './uuid.js'
+export default functions
