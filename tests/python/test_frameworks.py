@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from test_lease import slots
+from test_lease import run, slots
 
 APP = """
 import json, os, time, frazil
@@ -208,3 +208,26 @@ def test_the_first_request_of_each_forked_worker_is_answered(tmp_path):
         at_once(16, ask_until_all)
     check(answers, tmp_path)
     assert firsts() >= FIRSTS
+
+
+def test_a_snapshot_of_aws_lambda_is_noticed(tmp_path):
+    """The runtime calls what is registered once it has restored a snapshot; importing frazil registers it."""
+    code = f"""
+import frazil, snapshot_restore_py
+from frazil.uuid import uuid7
+
+def told(call):
+    try:
+        return bool(call())
+    except frazil.FrazilError as error:
+        return error.name
+
+fixed = frazil.Snowflake("standard node=7 detached=true")
+local = frazil.Snowflake("standard", store="file:{tmp_path}")
+calls = [fixed.next, local.next, uuid7]
+before = [told(call) for call in calls]
+for function, positional, named in snapshot_restore_py.get_after_restore():
+    function(*positional, **named)
+print(before, [told(call) for call in calls])
+"""
+    assert run(code) == "[True, True, True] ['COPIED', 'COPIED', True]\n"
