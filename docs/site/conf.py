@@ -42,8 +42,12 @@ def stubs():
     module = sys.modules["frazil"] = ModuleType("frazil")
     module.__file__, module.__loader__ = str(path), SourceFileLoader("frazil", str(path))
     exec(compile(path.read_text(), path, "exec", __future__.annotations.compiler_flag), module.__dict__)
-    # In the stubs' order, errors last.
+    # In the stubs' order.
     module.__all__ = [name for name in vars(module) if name in module.__all__]
+    for name in ("errors", "uuid", "objectid"):
+        part = sys.modules[f"frazil.{name}"] = ModuleType(f"frazil.{name}")
+        part.__all__ = re.findall(r'"(\w+)"', (path.parent / f"{name}.py").read_text().partition("__all__ = ")[2])
+        vars(part).update((each, vars(module)[each]) for each in part.__all__)
 
 
 def out_of_the_guide(page, source):
