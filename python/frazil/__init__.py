@@ -31,7 +31,7 @@ from ._frazil import *
 from ._frazil import __all__ as __all__
 
 try:
-    from snapshot_restore_py import register_after_restore as _register_after_restore
+    from snapshot_restore_py import register_after_restore as _register_after_restore  # type: ignore[import-not-found,unused-ignore]
 except ImportError:  # not AWS Lambda SnapStart
     pass
 else:
