@@ -18,6 +18,9 @@ run env FRAZIL_STORM_MS=60000 FRAZIL_CROWD=400 cargo test --locked --release -p 
 step "A thousand processes that start at once on each server"
 run env FRAZIL_CROWD=1000 python3 tests/servers all -- \
     cargo test --locked --release -p frazil --features stores --test starts -- --ignored --nocapture
+step "A thousand copies of a running process"
+run env FRAZIL_COPIES=1000 python3 tests/servers postgresql -- \
+    cargo test --locked --release -p frazil --features stores --test copies -- --ignored --nocapture
 step "The lease's protocol in its simulation, and bugs planted into it"
 run env FRAZIL_SEEDS=200000 cargo test --locked --release -p frazil --lib simulation
 run tests/mutants/run.py

@@ -280,6 +280,25 @@ mod loom_tests {
         });
     }
 
+    /// Another thread of a copy has followed already, or does so in between.
+    #[test]
+    fn loom_an_old_number_is_never_valid_again() {
+        loom::model(|| {
+            let page: &'static Page = Box::leak(Box::new(Page::modelled(0)));
+            let mark = Mark(page);
+            let number = mark.current();
+            let generation = mark.generation_of(number);
+            page.generation.store(1, Ordering::SeqCst);
+            let thread = thread::spawn(move || mark.current());
+            // The claim was before this, in the original.
+            loom::sync::atomic::fence(Ordering::SeqCst);
+            assert!(!mark.is(number) && !mark.is_of(&number, &generation) && !mark.is_still(number));
+            let mine = mark.current();
+            assert_eq!(thread.join().unwrap(), mine);
+            assert!(mine != number && mark.is(mine) && mark.generation_of(mine) == 1);
+        });
+    }
+
     /// The parent had another process ID.
     #[test]
     fn loom_no_thread_of_a_child_takes_its_parents_number_for_its_own() {
@@ -303,6 +322,7 @@ mod loom_tests {
 #[cfg(all(test, unix, not(loom)))]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     /// Runs `probe` in a forked child; it must take no lock of Rust's, the test runner has threads.
     pub(super) fn in_child(probe: impl Fn() -> bool) -> bool {
@@ -339,6 +359,40 @@ mod tests {
             mark.wipe_parents(std::process::id());
             mine != number && mark.is(mine)
         }));
+    }
+
+    /// A page whose generation the test changes.
+    fn machine() -> (Mark, impl Fn(u64)) {
+        let page: &Page = Box::leak(Box::new(Page::of(0)));
+        (Mark(page), |generation| page.generation.store(generation, Ordering::Release))
+    }
+
+    #[test]
+    fn a_copy_has_another_number_and_is_no_child() {
+        let (mark, restore) = machine();
+        let number = mark.current();
+        assert!(mark.is(number) && mark.is_of(&number, &mark.generation_of(number)) && !mark.is_copied());
+        restore(7);
+        assert!(!mark.is(number) && !mark.is_of(&number, &0), "before anybody has followed");
+        assert!(!mark.is_still(number) && !mark.is_child_of(number) && mark.is_copied());
+        let copied = mark.current();
+        assert!(copied != number && mark.is(copied) && mark.generation_of(copied) == 7 && mark.generation_of(number) == UNKNOWN);
+        assert_eq!(mark.process(), number, "its threads and locks are its original's");
+        restore(8);
+        assert!(!mark.is_still(number) && !mark.is_still(copied), "a copy of the copy");
+    }
+
+    #[test]
+    fn threads_of_a_copy_take_one_number() {
+        let (mark, restore) = machine();
+        for generation in 1..200 {
+            restore(generation);
+            let numbers: HashSet<_> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| mark.current())).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert_eq!(numbers.len(), 1);
+        }
     }
 
     #[test]

@@ -209,3 +209,94 @@ impl Copies {
         Copies::Unnoticed("this system has no VMClock device".to_owned())
     }
 }
+
+#[cfg(all(test, unix, not(loom)))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{FileExt, symlink};
+
+    fn polled(path: Result<PathBuf, String>) -> Polled {
+        Polled { path, begun: Instant::now(), looked: AtomicU64::new(0), generation: AtomicU64::new(0) }
+    }
+
+    #[test]
+    fn a_file_is_another_generation_with_another_text() {
+        let folder = std::env::temp_dir().join(format!("frazil-generation-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("generation");
+        let file = polled(Ok(path.clone()));
+        let read = |text: &[u8]| {
+            fs::write(&path, text).unwrap();
+            file.read()
+        };
+        let one = read(b"1").unwrap();
+        assert_eq!((one % 2, read(b" 1\n").unwrap(), read(&[b'x'; 4096]).is_ok()), (0, one, true));
+        assert_ne!((read(b"2").unwrap(), POLLED), (one, one));
+        for (text, why) in
+            [(&b""[..], "it has 0 bytes"), (b" \n", "it has 0 bytes"), (&[b'x'; 4097], "it has 4097 bytes; allowed: 1 to 4096")]
+        {
+            let error = read(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Copied);
+            assert!(error.to_string().contains(&format!("FRAZIL_GENERATION=file:{}: {why}", path.display())), "{error}");
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(file.read().unwrap_err().to_string().contains("No such file"), "it is gone");
+        fs::create_dir(&path).unwrap();
+        assert!(file.read().is_err(), "a folder");
+        fs::remove_dir(&path).unwrap();
+        symlink("/dev/zero", &path).unwrap();
+        assert!(file.read().is_err(), "a file without an end");
+        fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert!(file.read().is_err(), "a pipe that nobody writes to is not waited for");
+        fs::remove_dir_all(folder).unwrap();
+        let error = polled(Err("vmgenid".to_owned())).read().unwrap_err();
+        assert!(error.to_string().contains("FRAZIL_GENERATION=\"vmgenid\" is not file:PATH"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_read_once_a_millisecond() {
+        let path = std::env::temp_dir().join(format!("frazil-generation-once-{}", std::process::id()));
+        let file = polled(Ok(path.clone()));
+        let looks = || {
+            let (since, look) = (Instant::now(), file.look());
+            (since, look)
+        };
+        fs::write(&path, "1").unwrap();
+        let (since, one) = looks();
+        fs::write(&path, "2").unwrap();
+        while looks().1 == one {
+            assert!(since.elapsed().as_secs() < 20, "it is never read again");
+        }
+        fs::remove_file(&path).unwrap();
+        while looks().1.is_some() {
+            assert!(since.elapsed().as_secs() < 20, "it is never read again");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_page_that_counts_no_generations_is_not_used() {
+        let path = std::env::temp_dir().join(format!("frazil-vmclock-{}", std::process::id()));
+        let size = page_size();
+        let check = |change: &dyn Fn(&fs::File)| {
+            fs::write(&path, vec![0; size]).unwrap();
+            let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+            let field = |at, bytes: &[u8]| file.write_all_at(bytes, at).unwrap();
+            field(0, b"VCLK");
+            field(4, &4096_u32.to_le_bytes());
+            field(8, &1_u16.to_le_bytes());
+            field(24, &(1_u64 << 8).to_le_bytes());
+            change(&file);
+            device::check(&file, size).map_err(|why| why.to_string())
+        };
+        let set = |at, bytes: &'static [u8]| move |file: &fs::File| file.write_all_at(bytes, at).unwrap();
+        assert_eq!(check(&|_| {}), Ok(()));
+        assert!(check(&set(0, b"WCLK")).unwrap_err().contains("no page of version 1"));
+        assert!(check(&set(8, &[2])).unwrap_err().contains("no page of version 1"), "a later version");
+        assert!(check(&set(4, &[104, 0])).unwrap_err().contains("counts no generations"), "a page that ends before the counter");
+        assert!(check(&set(25, &[0])).unwrap_err().contains("counts no generations"), "no flag");
+        fs::remove_file(&path).unwrap();
+    }
+}
