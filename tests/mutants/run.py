@@ -354,6 +354,18 @@ FOUND_BY_TESTS = [
         "loom_gate",
     ),
     (
+        "a worker of a copy takes its original's reply",
+        "if process.is_over() {\n            return;",
+        "if process.number == 0 {\n            return;",
+        "what_is_under_way_in_a_copy",
+    ),
+    (
+        "a copy keeps its original's number",
+        "} else if restored || page.known.load(Ordering::Relaxed) != generation.unwrap_or(0) {",
+        "} else if restored {",
+        "loom_an_old_number",
+    ),
+    (
         "random bytes survive a fork",
         "|| !self.is_of_this_process() {",
         "|| false {",

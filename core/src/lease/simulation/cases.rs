@@ -6,7 +6,7 @@ use super::super::contract::{Contract, Times};
 use super::super::overlap::Overlap;
 use super::super::protocol::{Do, Reply};
 use super::super::record::{Slot, Tenure};
-use super::super::worker::Next;
+use super::super::worker::{Next, locked};
 use super::program::{Program, Spans};
 use super::store::{Kind, SimStore};
 use crate::error::{Error, ErrorKind};
@@ -333,6 +333,38 @@ fn a_renewal_ends_the_wishes_of_calls_that_are_over() {
         let (one, other) = (mint(&mut program), mint(&mut copy));
         assert!(one.is_err() || one != other, "both copies issued {one:?}");
     }
+}
+
+/// A machine is copied while a renewal is under way; its reply comes in both.
+#[test]
+fn what_is_under_way_in_a_copy_is_its_originals() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    let (node, ..) = mint(&mut program).unwrap();
+    lab.at += RENEW_MS;
+    lab.set_clocks(&program);
+    let worker = Arc::clone(&program.threads[0].worker);
+    let Next::Ask(calls) = worker.next(program.process()) else { panic!("a renewal is due") };
+    let (mut copy, original) = program.noticed_copy(2);
+    lab.set_clocks(&copy);
+    let reply: Vec<_> = calls.iter().map(|call| lab.ask(call)).collect();
+    let threads: Vec<_> = locked(&original.map).values().cloned().collect();
+    let bounds = || copy.shared(0).generator.lease.get().bound();
+    let (bound, asked) = (bounds(), lab.asked);
+    for thread in &threads {
+        thread.done(&calls, reply.clone(), &original.process);
+        assert!(matches!(thread.next(&original.process), Next::Rest(0)), "its thread looks whose it is");
+    }
+    assert_eq!(bounds(), bound, "a bound that was confirmed to the original");
+    assert!(mint(&mut copy).is_err(), "it has to lease first");
+    original.abandon();
+    lab.drive(&mut copy, 100);
+    assert_ne!(mint(&mut copy).unwrap().0, node);
+    assert!(lab.asked > asked, "it has leased");
+
+    worker.done(&calls, reply, program.process());
+    lab.drive(&mut program, 10 * RENEW_MS);
+    assert_eq!(mint(&mut program).unwrap().0, node, "the original goes on");
 }
 
 #[test]

@@ -183,6 +183,19 @@ impl Program {
         }
     }
 
+    /// A copy of the running machine that is noticed, and the workers of its original, whose threads live on in it.
+    pub(super) fn noticed_copy(&self, id: usize) -> (Self, Arc<Workers>) {
+        let copy = Program { handles: Vec::new(), ..self.fork(id) };
+        let own = &copy.workers.process;
+        let mut copies = Copies::default();
+        let workers = Arc::new_cyclic(|weak| {
+            let process = Process { number: self.workers.process.number, mark: own.mark, ..process(id, id as u64, &copy.clocks, weak) };
+            self.workers.copy(process, |_, shared| copies.of(own, shared))
+        });
+        let handles = self.handles.iter().map(|shared| copies.of(own, shared)).collect();
+        (Program { handles, ..copy }, workers)
+    }
+
     pub(super) fn set_clocks(&self, mono_ms: u64, true_ms: i64) {
         // Not 0 at the beginning: what was never done was done long ago.
         self.clocks.set(mono_ms + 1_000, true_ms + self.offset_ms);
