@@ -1,4 +1,4 @@
-//! Copies of a running process: real ones, made by a raw `clone` that neither wipes the page of the process's number nor runs libc's handlers.
+//! Copies of a running process, which are real ones, made by a raw `clone` that neither wipes the page of the process's number nor runs libc's handlers.
 //! So a child takes itself for its parent, as a copy of a machine does, and has the generation file alone to tell by. It has none of its parent's
 //! other threads, which a copy of a machine has: those are in the simulation and under loom.
 //!
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const AT_ONCE: usize = 8;
 const EACH: usize = 20;
 
-/// What a process has when it is copied.
+/// The sources of a process that is copied.
 struct Program {
     ids: Snowflake,
     ring: Buffered,
@@ -44,7 +44,7 @@ impl Program {
         }
     }
 
-    /// What it issues, by its kind.
+    /// Issues of all kinds, each with its kind before it.
     fn issue(&self) -> Vec<String> {
         fn all<T: Display>(kind: &str, mut next: impl FnMut() -> frazil::Result<T>) -> Vec<String> {
             (0..EACH).map(|_| format!("{kind} {}", next().unwrap())).collect()
