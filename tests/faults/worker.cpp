@@ -39,6 +39,10 @@ unsigned setting(const char *name) {
 // Whether a visitor is in this process; threads do not survive a fork.
 std::atomic<bool> visited{false};
 
+// Another node number, or another range.
+void begin_anew(frazil::throwing::snowflake &ids) { ids.release_node(); }
+void begin_anew(frazil::throwing::numbers &numbers) { numbers.discard(); }
+
 /// `Source` is a frazil::snowflake or a frazil::segment.
 template <typename Source> class worker {
 public:
@@ -58,7 +62,7 @@ public:
             if (draw < 2) ids_.reset();
             if (!ids_) open();
             if (!ids_ || (draw % 16 == 0 && stopped())) break;
-            if (draw == 2) try_to([&] { ids_->release_node(); });
+            if (draw == 2) try_to([&] { begin_anew(*ids_); });
             if (draw == 3 && forks) branch();
             if (draw == 4) observe();
             if (draw == 5) visit();
