@@ -225,10 +225,11 @@ impl Numbers {
             let taken = taken.map_err(|error| error.after_writing(written.count()))?;
             // Also where another caller's wait has brought them.
             wait.end_phase();
-            for (place, n) in buffer[written.count()..].iter_mut().zip(0..taken.count) {
+            // A copy of the machine that was made since they were taken has them too: it begins again.
+            for (place, n) in buffer[written.count_in(taken.process)..].iter_mut().zip(0..taken.count) {
                 *place = Id::from_bits(taken.first + n * taken.stride).into();
             }
-            written.add(taken.count as usize);
+            written.wrote(taken.count as usize);
         }
         Ok(())
     }

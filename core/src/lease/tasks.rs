@@ -74,9 +74,9 @@ impl Tasks {
         place.task.take().map(|task| (number, task))
     }
 
-    /// After it was attended to. What is over is handed back, for who holds no lock to drop.
+    /// After it was attended to. What is over is handed back, for who holds no lock to drop, and so is what was cleared meanwhile.
     pub(super) fn put_back(&mut self, number: u64, task: Box<dyn Task>, due: Due) -> Option<Box<dyn Task>> {
-        let place = self.places.get_mut(&number).expect("a task that is attended to has a place");
+        let Some(place) = self.places.get_mut(&number) else { return Some(task) };
         let due = match due {
             Due::Over => {
                 self.places.remove(&number);
@@ -126,6 +126,16 @@ mod tests {
         assert!(tasks.put_back(first, task, Due::At(Instant::now())).is_none());
         let order: Vec<_> = std::iter::from_fn(|| tasks.take(later(0)).map(|(number, _)| number)).collect();
         assert_eq!(order, [2, 3, 1]);
+    }
+
+    /// In a copy of the machine another thread ends the worker.
+    #[test]
+    fn what_is_cleared_while_it_is_attended_to_is_handed_back() {
+        let mut tasks = Tasks::default();
+        tasks.add(7, Box::new(Nothing));
+        let (number, task) = tasks.take(later(0)).unwrap();
+        tasks.clear();
+        assert!(tasks.put_back(number, task, Due::Called).is_some() && tasks.is_empty());
     }
 
     #[test]

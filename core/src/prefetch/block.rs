@@ -28,6 +28,8 @@ impl Block {
 /// Numbers taken by one caller: `first`, and `count` of them, `stride` apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
+    /// The process for which they were prepared.
+    pub(crate) process: u64,
     pub(crate) first: u64,
     pub(crate) stride: u64,
     pub(crate) count: u64,

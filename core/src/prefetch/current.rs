@@ -137,6 +137,7 @@ impl Current {
                 Ok(_) => {
                     let low = (at..at + count).contains(&content.low);
                     return mark.is_still(content.process).then_some(Taken {
+                        process: content.process,
                         first: content.number(at),
                         stride: content.stride,
                         count,
