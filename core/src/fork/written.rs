@@ -18,7 +18,7 @@ impl Written {
     }
 
     /// Nothing yet, of the process that has this mark.
-    pub(crate) fn by(mark: Mark) -> Self {
+    fn by(mark: Mark) -> Self {
         Written { mark, process: mark.current(), count: 0 }
     }
 

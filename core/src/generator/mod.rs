@@ -219,11 +219,6 @@ impl Generator {
         Ok(self.packing.id(claimed.lease.node_bits, claimed.stamps.first))
     }
 
-    /// Returns a count of 0 for a call that is about to fill a buffer.
-    pub(crate) fn nothing_written(&self) -> Written {
-        Written::by(self.mark)
-    }
-
     /// Fills a buffer with ascending IDs, from where it is written, in as many claims as that takes.
     pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], written: &mut Written, wait: &Wait<'_>) -> Result<()> {
         let mut at = written.count();

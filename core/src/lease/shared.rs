@@ -7,7 +7,7 @@ use super::contract::Contract;
 pub use super::status::Lease;
 pub(crate) use super::status::{LeaseCounts, Status};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork;
+use crate::fork::{self, Written};
 use crate::generator::{Claimed, Generator};
 use crate::guard::Guard;
 use crate::id::Id;
@@ -126,7 +126,7 @@ impl SharedGenerator {
 
     /// Fills a buffer with ascending IDs.
     pub(crate) fn fill<T: From<Id>>(self: &Arc<Self>, buffer: &mut [T], wait: &Wait<'_>) -> Result<()> {
-        let mut written = self.generator.nothing_written();
+        let mut written = Written::new();
         let mut fill = || self.generator.fill(buffer, &mut written, wait);
         let result = match fill() {
             Err(error) if self.can_mend(&error) => self.mended(error, wait, fill),
