@@ -20,7 +20,7 @@ def test_the_core_says_what_is_expected():
         for number in layout.ids():
             parts = core.decode(number)
             assert parts.time == at(layout.unix_ms(number) * 1000), layout.text
-            assert parts.fields | {"sequence": parts.sequence} == {name: layout.field(name, number) for name in layout.field_bits}
+            assert parts.fields | {"sequence": parts.sequence} == {name: layout.field(name, number) for name in layout.fields}
         for unix_us in layout.instants():
             assert (core.min_id(at(unix_us)), core.max_id(at(unix_us))) == (layout.min_id(unix_us), layout.max_id(unix_us)), layout.text
         if layout.last_id < 2**63 - 1:
@@ -47,7 +47,7 @@ def test_layouts(database, layout):
     # To the microsecond, where a database shows them.
     assert [text[:23] for text in shown] == [layout.time(number) for number in ids]
     assert {text[23:].strip("0") for text in shown} == {""}
-    for name in layout.field_bits:
+    for name in layout.fields:
         assert database.column(name, "id", ids) == [layout.field(name, number) for number in ids], name
     assert database.column("min_id", "instant", instants) == [layout.min_id(unix_us) for unix_us in instants]
     assert database.column("max_id", "instant", instants) == [layout.max_id(unix_us) for unix_us in instants]
