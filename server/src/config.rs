@@ -35,6 +35,7 @@ pub struct Config {
     pub plans: Vec<Plan>,
     pub gate: Gate,
     pub tls: Option<Tls>,
+    pub hosts: Vec<String>,
     pub limits: Limits,
     pub access_log: bool,
     pub threads: usize,
@@ -73,7 +74,8 @@ impl Config {
             connections: limit("max-connections", settings.max_connections, 10_000, 1..=1_000_000)?,
         };
         let threads = limit("threads", settings.threads, processors, 1..=1024)?;
-        Ok(Config { places, plans, gate, tls, limits, access_log: settings.access_log.unwrap_or(false), threads })
+        let hosts = settings.hosts.as_deref().map(hosts).transpose()?.unwrap_or_default();
+        Ok(Config { places, plans, gate, tls, hosts, limits, access_log: settings.access_log.unwrap_or(false), threads })
     }
 }
 
@@ -98,6 +100,18 @@ fn places(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, Tc
         places.push((protocol, place));
     }
     Ok(places)
+}
+
+/// Splits the list of host names.
+fn hosts(text: &str) -> Result<Vec<String>> {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let names: Vec<_> = text.split(',').map(|name| name.trim().to_owned()).collect();
+    match names.iter().find(|name| *name != "*" && (name.is_empty() || !name.bytes().all(good))) {
+        None => Ok(names),
+        Some(name) => {
+            Err(spec_error(format!("hosts={text:?}: {name:?} is not a host name: names without ports, with commas between them")))
+        }
+    }
 }
 
 fn limit<T: PartialOrd + fmt::Display + Copy>(key: &str, value: Option<T>, usual: T, allowed: RangeInclusive<T>) -> Result<T> {
@@ -167,6 +181,7 @@ mod tests {
         for (change, told) in [
             (&(|s: &mut Settings| s.max_count = Some(0)) as &dyn Fn(&mut Settings), "max-count=0 is out of range: 1 to 1000000"),
             (&|s| s.named.clear(), "nothing to serve"),
+            (&|s| s.hosts = Some("ids:80".into()), "\"ids:80\" is not a host name"),
             (&|s| s.http = Some("localhost".into()), "http=\"localhost\" is not an address"),
             (&|s| drop(s.named.insert("a b".into(), "standard node=1".into())), "is not a name"),
             (&|s| drop(s.named.insert("..".into(), "standard node=1".into())), "\"..\" is not a name"),

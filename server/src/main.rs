@@ -9,7 +9,7 @@
 //! | `log`, `log_writer`, `access_log` | lines of JSON, and the thread that writes them |
 //! | `refusal` | an error, in each protocol's form |
 //! | `tokens`, `tls` | rights; certificates |
-//! | `names`, `generators` | a served name, and its generators or numbers |
+//! | `names`, `generators`, `compat` | a served name, its generators or numbers, and the systems whose clients it serves |
 //! | `lend` | a store that is lent to processes without access to it |
 //! | `mint`, `yielding` | IDs without blocking the event loop |
 //! | `metrics` | counters and histograms |
@@ -23,6 +23,7 @@
 mod access_log;
 mod admin;
 mod cancel_on;
+mod compat;
 mod config;
 mod dispatch;
 mod fd_limit;

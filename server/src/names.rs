@@ -1,5 +1,6 @@
 //! A served name, and the generator, the numbers or the store behind it.
 
+use crate::compat::Compat;
 use crate::generators::{self, Generators, has_lease};
 use crate::lend::{self, Lent};
 use crate::refusal::Refusal;
@@ -13,6 +14,7 @@ const LONGEST: usize = 64;
 pub struct Plan {
     pub name: String,
     kind: Kind,
+    compat: Compat,
     spec: Spec,
 }
 
@@ -55,6 +57,8 @@ impl Plan {
         };
         let named = |error: Error| Error::new(error.kind(), format!("{name}: {error}"));
         let mut spec = Spec::parse(&line).map_err(named)?;
+        // A store that is lent has no IDs, and refuses the key as one that it does not know.
+        let compat = if kind == Kind::Store { Compat::default() } else { Compat::take(&mut spec).map_err(named)? };
         let kind = match kind {
             Kind::Generators(_) => Kind::Generators(generators::wanted(&mut spec).map_err(named)?),
             other => other,
@@ -65,7 +69,7 @@ impl Plan {
             Kind::Store => Proxy::new(&spec).map(drop),
         };
         checked.map_err(named)?;
-        Ok(Plan { name, kind, spec })
+        Ok(Plan { name, kind, compat, spec })
     }
 
     pub fn is_lent(&self) -> bool {
@@ -83,7 +87,7 @@ impl Plan {
             Kind::Store => Lent::open(&self.name, &self.spec).map(Source::Store),
         };
         let source = source.map_err(|error| Error::new(error.kind(), format!("{}: {error}", self.name)))?;
-        Ok(Name { name: self.name, source })
+        Ok(Name { name: self.name, compat: self.compat, source })
     }
 }
 
@@ -96,7 +100,7 @@ impl fmt::Display for Plan {
             Kind::Numbers(Supply::Buffered) => "buffered",
             Kind::Store => "lend",
         };
-        write!(f, "{} {kind}: {}", self.name, self.spec)?;
+        write!(f, "{} {kind}: {}{}", self.name, self.spec, self.compat)?;
         match self.kind {
             Kind::Generators(count) if count > 1 => write!(f, " generators={count}"),
             _ => Ok(()),
@@ -113,6 +117,7 @@ enum Source {
 /// A served name.
 pub struct Name {
     pub name: String,
+    pub compat: Compat,
     source: Source,
 }
 

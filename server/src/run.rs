@@ -64,7 +64,7 @@ async fn serve(config: Config) -> Result<()> {
     let mut limits = config.limits;
     let lent = config.plans.iter().filter(|plan| plan.is_lent()).count();
     limits.connections = fd_limit::connections_within(limits.connections, config.places.len(), lent * AT_ONCE);
-    let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.access_log));
+    let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.hosts, config.access_log));
     let panics = shared.metrics.panics.clone();
     log::on_panic(move || _ = panics.inc());
     let lost = shared.metrics.log_lines_lost.clone();

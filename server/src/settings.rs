@@ -50,6 +50,9 @@ pub struct Settings {
     /// Listen beyond this machine, and serve anyone: without tokens, and without --tls-client-ca
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub insecure: Option<bool>,
+    /// Without --tokens: the host names by which clients ask for this server, with commas between; addresses and localhost need none
+    #[arg(long, value_name = "NAMES")]
+    pub hosts: Option<String>,
     /// The most IDs of one request [10000]
     #[arg(long, value_name = "N")]
     pub max_count: Option<usize>,
@@ -140,6 +143,7 @@ impl Settings {
             tls_key: self.tls_key.or(below.tls_key),
             tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
             insecure: self.insecure.or(below.insecure),
+            hosts: self.hosts.or(below.hosts),
             access_log: self.access_log.or(below.access_log),
             max_count: self.max_count.or(below.max_count),
             max_wait_ms: self.max_wait_ms.or(below.max_wait_ms),

@@ -26,6 +26,8 @@ pub struct Shared {
     pub limits: Limits,
     pub gate: Gate,
     pub tls: Option<Tls>,
+    /// The host names that requests without a token may ask for, besides addresses and localhost.
+    pub hosts: Vec<String>,
     /// Each request is logged.
     pub access_log: bool,
     pub metrics: Metrics,
@@ -35,8 +37,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(limits: Limits, gate: Gate, tls: Option<Tls>, access_log: bool) -> Self {
-        Shared { limits, gate, tls, access_log, metrics: Metrics::new(), names: OnceLock::new(), ending: AtomicBool::new(false) }
+    pub fn new(limits: Limits, gate: Gate, tls: Option<Tls>, hosts: Vec<String>, access_log: bool) -> Self {
+        Shared { limits, gate, tls, hosts, access_log, metrics: Metrics::new(), names: OnceLock::new(), ending: AtomicBool::new(false) }
     }
 
     pub fn serve(&self, mut names: Vec<Name>) {

@@ -9,10 +9,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from replica import Replica
 
 NAMES = (
-    "orders=standard node=1",
+    "orders=standard node=1 compat=leaf,tinyid",
     "items=twitter datacenter=3 worker=4",
-    "invoice=segment store=memory step=100",
-    "odd=segment store=memory increment=2 offset=1 step=100",
+    "invoice=segment store=memory step=100 compat=leaf,tinyid",
+    "odd=segment store=memory increment=2 offset=1 step=100 compat=tinyid",
     "ring=buffered standard node=2 size=4096",
     # 16 IDs a second, and who comes later has to wait, or to go.
     "slow=layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=3 exhausted=wait:60s",

@@ -44,7 +44,7 @@ def server(store, tmp_path_factory):
     folder = tmp_path_factory.mktemp("drop-in")
     tokens = folder / "tokens.toml"
     tokens.write_text(f'[old]\nsecret = "{TOKEN}"\nmint = ["*"]\nlease = ["*"]\n')
-    names = [f"{name}=segment store={store.url} table=tinyid" for name in TYPES]
+    names = [f"{name}=segment store={store.url} table=tinyid compat=tinyid" for name in TYPES]
     # As many at once as Tinyid's server gives.
     with Replica(folder, *names, "--max-count=100000", f"--tokens={tokens}") as replica:
         yield replica
@@ -112,7 +112,7 @@ def test_what_tinyid_refuses(server):
 
 def test_leafs_requests(store, tmp_path):
     """A number as text, beginning at the row's max_id; and Leaf's own server may move the row meanwhile."""
-    with Replica(tmp_path, f"leaf-segment-test=segment store={store.url} table=leaf") as server:
+    with Replica(tmp_path, f"leaf-segment-test=segment store={store.url} table=leaf compat=leaf") as server:
         get = CURL % b"/api/segment/get/leaf-segment-test"
         for number in range(1, 6):
             assert asked(server, get) == (b"HTTP/1.1 200 OK", TEXT, b"%d" % number)

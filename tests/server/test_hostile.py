@@ -43,9 +43,9 @@ def test_a_page_in_a_browser_mints_nothing_over_resp(server):
 
 def test_two_requests_in_one_are_one(server):
     """If a proxy and the server disagree about a request's end, its body is a request to the second."""
-    hidden = b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"
+    hidden = b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for head in (b"Content-Length: 0\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"):
-        answer = server.raw(b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n" + hidden, port="http")
+        answer = server.raw(b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n" + hidden, port="http")
         assert b" 200 " not in answer
 
 
@@ -76,7 +76,7 @@ def answered(server, data):
 
 def test_the_last_answer_of_a_connection_comes(server):
     """Also where more has come behind the last request, or what came is no request."""
-    post = b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"
+    post = b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n"
     last = post.replace(b"Host", b"Connection: close\r\nHost")
     assert answered(server, last + b"\r\n") == [b"200"]
     assert answered(server, post + last.replace(b"/1.1", b"/1.0") + post) == [b"200"] * 2
@@ -86,7 +86,7 @@ def test_the_last_answer_of_a_connection_comes(server):
 
 def test_an_upgrade_that_is_not_made_loses_no_answer(server):
     """hyper leaves such a connection without a word: what is kept back of a pipeline is sent all the same."""
-    post = b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"
+    post = b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n"
     upgrade = post.replace(b"Host", b"Connection: close, upgrade\r\nUpgrade: websocket\r\nHost")
     assert answered(server, 5 * post + upgrade) == [b"200"] * 6
 
@@ -95,7 +95,7 @@ def test_an_upgrade_that_is_not_made_loses_no_answer(server):
 def test_who_has_ended_its_side_is_answered(server, count):
     """A client that half-closes, as `nc -N` and some proxies do: also where the answer has to be waited for, and where it is more than a socket holds."""
     name = "slow" if count == 20 else "orders"
-    data = f"POST /v1/{name}/next?n={count} HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n".encode()
+    data = f"POST /v1/{name}/next?n={count} HTTP/1.1\r\nHost: localhost\r\nAccept: application/octet-stream\r\n\r\n".encode()
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(PATIENCE_S)
@@ -109,7 +109,7 @@ def test_who_has_ended_its_side_is_answered(server, count):
 
 def test_answers_before_a_broken_request_reach_who_goes_on_sending(server):
     """A connection that is closed while there is more to read is reset, and what the client has not read by then is lost."""
-    post = b"POST /v1/orders/next?n=10000 HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n"
+    post = b"POST /v1/orders/next?n=10000 HTTP/1.1\r\nHost: localhost\r\nAccept: application/octet-stream\r\n\r\n"
     ask = b"*4\r\n$11\r\nFRAZIL.NEXT\r\n$6\r\norders\r\n$5\r\nCOUNT\r\n$5\r\n10000\r\n"
     for port, data, end in (("http", 9 * post + b"nonsense\r\n\r\n", b"HTTP/1.1 400"), ("resp", 9 * ask + b"*x\r\n", b"-ERR Protocol")):
         with socket.socket() as connection:
@@ -149,7 +149,7 @@ def test_a_client_of_http_2_that_takes_nothing(server):
     client = h2.connection.H2Connection()
     client.initiate_connection()
     client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
-    head = [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", f"/v1/orders/next?n={size}")]
+    head = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", f"/v1/orders/next?n={size}")]
     for stream in range(1, 2 * count, 2):
         client.send_headers(stream, [*head, ("accept", "application/octet-stream")], end_stream=True)
     before, first = resident_kib(server), requests(server)
@@ -181,7 +181,7 @@ def test_forms_of_requests_that_wait_are_small(server):
     client.initiate_connection()
     # The first answer is not taken, and so the others wait.
     client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
-    head = [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", "/id/nextId")]
+    head = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", "/id/nextId")]
     before = resident_kib(server)
     with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
         for stream in range(1, 2 * count, 2):
@@ -204,7 +204,7 @@ def test_a_batch_that_has_to_wait_holds_up_no_other_name(server):
     client = h2.connection.H2Connection()
     client.initiate_connection()
     for stream, name in ((1, "slow"), (3, "orders")):
-        head = [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", f"/v1/{name}/next?n=10000")]
+        head = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", f"/v1/{name}/next?n=10000")]
         client.send_headers(stream, [*head, ("accept", "application/octet-stream")], end_stream=True)
     with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
         connection.sendall(client.data_to_send())
@@ -219,7 +219,7 @@ def test_a_batch_that_has_to_wait_holds_up_no_other_name(server):
 def test_a_pipeline_waits_for_its_client(server):
     """Answers that nobody takes do not pile up, however many requests have come; and none is lost."""
     count, size = 4000, 1000
-    asked = f"POST /v1/orders/next?n={size} HTTP/1.1\r\nAccept: application/octet-stream\r\n\r\n".encode()
+    asked = f"POST /v1/orders/next?n={size} HTTP/1.1\r\nHost: localhost\r\nAccept: application/octet-stream\r\n\r\n".encode()
 
     before, first = resident_kib(server), requests(server)
     with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
@@ -277,7 +277,7 @@ def test_connections_leave_files_for_the_rest(tmp_path):
 
 def test_rows_waste_no_numbers(tmp_path):
     """Two replicas whose ranges alternate: what is asked for as a row is what is left of a range."""
-    names = [f"invoice=segment store=file:{tmp_path} step=10"]
+    names = [f"invoice=segment store=file:{tmp_path} step=10 compat=tinyid"]
     with Replica(tmp_path, *names) as one, Replica(tmp_path, *names) as other:
         given = set()
         for server in itertools.islice(itertools.cycle((one, other)), 20):

@@ -107,7 +107,7 @@ def write_tokens(file, mint):
 def test_tokens(tmp_path):
     file = tmp_path / "tokens.toml"
     write_tokens(file, ["orders"])
-    names = ["orders=standard node=1", "invoice=segment store=memory"]
+    names = ["orders=standard node=1 compat=tinyid", "invoice=segment store=memory"]
     with Replica(tmp_path, *names, f"--tokens={file}", env={"SHOP": SHOP}) as server:
 
         def status(path, token=None, method="POST", port="http"):
@@ -174,7 +174,7 @@ def test_the_access_log(tmp_path):
     """Off by default; then each request and each pipeline, and no token."""
     file = tmp_path / "tokens.toml"
     write_tokens(file, ["orders"])
-    with Replica(tmp_path, "orders=standard node=1", f"--tokens={file}", "--access-log", env={"SHOP": SHOP}) as server:
+    with Replica(tmp_path, "orders=standard node=1 compat=tinyid", f"--tokens={file}", "--access-log", env={"SHOP": SHOP}) as server:
         for path, headers in ((f"/id/nextId?bizType=orders&token={SHOP}", {}), (f"/v1/x{'y' * 500}/next?{OTHER}", bearer(SHOP))):
             server.ask("POST", path, headers)
         # A pipe takes a short line whole.
@@ -227,7 +227,7 @@ def test_a_log_that_nobody_reads(tmp_path):
         answers = stack.enter_context(connection.makefile("rb"))
         counted = "0"
         while counted == "0":
-            connection.sendall(1000 * f"HEAD /v1/{'x' * 300}/next HTTP/1.1\r\n\r\n".encode())
+            connection.sendall(1000 * f"HEAD /v1/{'x' * 300}/next HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             assert all(any(line == b"\r\n" for line in iter(answers.readline, b"")) for _ in range(1000))
             counted = re.search(lost, server.ask("GET", "/metrics", port="admin")[2].decode(), re.MULTILINE)[1]
         lines = []
@@ -282,7 +282,10 @@ def test_idle_connections_are_small(tmp_path):
     """Each has asked once; hyper's two buffers of 8 KiB are most of it."""
     with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server, contextlib.ExitStack() as stack:
         count = 500
-        for port, most_kib, ask in (("http", 20, b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"), ("resp", 6, b"INCR orders\r\n")):
+        for port, most_kib, ask in (
+            ("http", 20, b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            ("resp", 6, b"INCR orders\r\n"),
+        ):
             before = resident_kib(server)
             clients = [stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]))) for _ in range(count)]
             for client in clients:
@@ -295,7 +298,7 @@ def test_a_large_answer_leaves_no_room_behind(tmp_path):
     """A connection that has had one and is idle is nearly as small as any other."""
     with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server, contextlib.ExitStack() as stack:
         count = 200
-        http1 = b"POST /v1/orders/next?n=10000 HTTP/1.1\r\nHost: x\r\n\r\n"
+        http1 = b"POST /v1/orders/next?n=10000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for port, ask, end, times in (("http", http1, b"]}", 1), ("resp", b"FRAZIL.NEXT orders COUNT 10000\r\n", b"\r\n", 20_001)):
             before = resident_kib(server)
             for _ in range(count):

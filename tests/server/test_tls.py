@@ -63,7 +63,7 @@ def test_real_clients(tmp_path, folder):
             for _ in range(3000):
                 pipeline.execute_command("FRAZIL.NEXT", "orders", "COUNT", 10)
             assert len({number for answer in pipeline.execute() for number in answer}) == 30_000
-        assert b"200" not in server.raw(b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n", port="http")
+        assert b"200" not in server.raw(b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n", port="http")
         assert server.raw(b"PING\r\n") not in (b"+PONG\r\n", b"-ERR max number of clients reached\r\n")
         with silent:
             assert silent.recv(1) == b""
@@ -141,7 +141,7 @@ def test_the_end_of_a_connection_that_asked_for_an_upgrade(tmp_path, folder):
     with Replica(tmp_path, NAME, *files(folder), tls=knowing(folder)) as server:
         plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
         with knowing(folder).wrap_socket(plain, server_hostname="127.0.0.1", suppress_ragged_eofs=False) as stream:
-            stream.sendall(b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\nConnection: close, upgrade\r\nUpgrade: websocket\r\n\r\n")
+            stream.sendall(b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\nConnection: close, upgrade\r\nUpgrade: websocket\r\n\r\n")
             assert b" 200 " in b"".join(iter(lambda: stream.recv(65536), b""))
 
 

@@ -3,6 +3,7 @@
 mod answer;
 mod backpressure;
 mod body;
+mod caller;
 mod connection;
 mod ids;
 mod leaf;
@@ -12,6 +13,7 @@ mod request;
 mod tinyid;
 
 pub use answer::{Answer, head_alone, json, plain, refusal};
+pub use caller::Caller;
 pub use connection::serve;
 
 use crate::access_log;
@@ -151,7 +153,7 @@ mod tests {
     fn others_come_in_between_refusals() {
         const COUNT: usize = 100;
         let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1 };
-        let shared = Arc::new(Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, false));
+        let shared = Arc::new(Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false));
         let (_stopper, stop) = stop::channel();
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -162,7 +164,10 @@ mod tests {
                 let at_once = move |request: &_| answer_at_once(&of_all, peer, request);
                 tokio::spawn(serve(server, stop, at_once, move |request| answer(Arc::clone(&its), peer, request)));
                 let turns = yielding::counted();
-                client.write_all(format!("POST /v1/x/next{query} HTTP/1.1\r\n\r\n").repeat(COUNT).as_bytes()).await.unwrap();
+                client
+                    .write_all(format!("POST /v1/x/next{query} HTTP/1.1\r\nHost: localhost\r\n\r\n").repeat(COUNT).as_bytes())
+                    .await
+                    .unwrap();
                 let mut came = vec![];
                 while came.windows(8).filter(|part| part == b"HTTP/1.1").count() < COUNT {
                     assert!(client.read_buf(&mut came).await.unwrap() > 0);

@@ -1,5 +1,6 @@
 //! A checked request.
 
+use super::Caller;
 use super::backpressure::{Backpressure, Place};
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
@@ -7,7 +8,7 @@ use crate::shared::Shared;
 use crate::tokens::{Fingerprint, Right, fingerprint};
 use frazil::{Error, ErrorKind, did_you_mean};
 use hyper::body::Incoming;
-use hyper::header::AUTHORIZATION;
+use hyper::header::HeaderValue;
 use hyper::{Method, Request};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,12 +20,12 @@ pub struct RequestContext<'a> {
 }
 
 impl<'a> RequestContext<'a> {
-    /// Reads the token and the path of a request.
+    /// Reads the caller of a request.
     ///
     /// # Errors
-    /// `UNAUTHORIZED` for an authorization that is not a bearer token.
+    /// Those of [`Caller::of`] and [`Caller::token`].
     pub fn new(shared: &'a Shared, request: &'a Request<Incoming>) -> Result<Self> {
-        let token = if shared.gate.is_closed() { bearer(request)?.map(fingerprint) } else { None };
+        let token = Caller::of(shared, request)?.token()?;
         Ok(RequestContext { shared, request, token })
     }
 
@@ -41,15 +42,20 @@ impl<'a> RequestContext<'a> {
         Err(Refusal::method_not_allowed(format!("{} is not for this path: {why}", self.request.method()), allow))
     }
 
-    /// Checks the method of Leaf's and Tinyid's paths: any but OPTIONS, with which a browser asks for permission.
+    /// Checks a request of Leaf's and Tinyid's paths, on which GET mints: HEAD does not, nor does a browser that fetches a page ahead.
     ///
     /// # Errors
-    /// `METHOD_NOT_ALLOWED`.
-    pub fn check_not_options(&self) -> Result<()> {
-        if self.request.method() != Method::OPTIONS {
-            return Ok(());
+    /// `METHOD_NOT_ALLOWED`, `FORBIDDEN`.
+    pub fn check_get_mints(&self) -> Result<()> {
+        let method = self.request.method();
+        if !matches!(*method, Method::GET | Method::POST) {
+            return Err(Refusal::method_not_allowed(format!("{method} is not for this path: GET"), "GET, POST"));
         }
-        Err(Refusal::method_not_allowed("OPTIONS is not for this path: GET".to_owned(), "GET, POST"))
+        let is_ahead = |value: &HeaderValue| value.as_bytes().starts_with(b"prefetch");
+        if ["sec-purpose", "purpose", "x-moz"].iter().any(|name| self.request.headers().get(*name).is_some_and(is_ahead)) {
+            return Err(Refusal::forbidden("a page that is fetched ahead takes no number".to_owned()));
+        }
+        Ok(())
     }
 
     /// Checks a right on a name that was found.
@@ -116,13 +122,5 @@ pub struct Query<'a>(Vec<(&'static str, Cow<'a, str>)>);
 impl Query<'_> {
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(found, _)| *found == key).map(|(_, value)| value.as_ref())
-    }
-}
-
-fn bearer(request: &Request<Incoming>) -> Result<Option<&[u8]>> {
-    let Some(given) = request.headers().get(AUTHORIZATION) else { return Ok(None) };
-    match given.as_bytes().split_at_checked("bearer ".len()) {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(Some(token.trim_ascii())),
-        _ => Err(Refusal::unauthorized("the authorization is not of the form: Bearer TOKEN")),
     }
 }

@@ -27,7 +27,7 @@ pub fn is_path(path: &str) -> bool {
     operation(path).is_some()
 }
 
-/// Answers by any method, as in Tinyid; parameters may be in the query or in a form.
+/// Answers GET and POST for names with `compat=tinyid`; parameters may be in the query or in a form.
 pub async fn route(context: &RequestContext<'_>, path: &str, form: &[u8]) -> Option<Result<Answer>> {
     let operation = operation(path)?;
     let wanted = Wanted::new(context.request.uri().query().unwrap_or_default().as_bytes(), form);
@@ -105,13 +105,17 @@ impl<'a> Wanted<'a> {
 }
 
 fn named<'a>(context: &RequestContext<'a>, wanted: &Wanted<'_>, right: Right) -> Result<&'a Arc<Name>> {
-    context.check_not_options()?;
+    context.check_get_mints()?;
     let Some(name) = wanted.text("bizType")? else {
         let why = "bizType is missing: the name of what is asked for";
         // In Tinyid a token belongs to a bizType.
         return Err(if context.shared.gate.is_closed() { Refusal::unauthorized(why) } else { Error::new(ErrorKind::Spec, why).into() });
     };
-    context.name_with(wanted.text("token")?, right, name)
+    let name = context.name_with(wanted.text("token")?, right, name)?;
+    if name.compat.tinyid {
+        return Ok(name);
+    }
+    Err(Refusal::unknown(format!("{} is not served to Tinyid's clients: its line has no compat=tinyid", name.name)))
 }
 
 async fn next(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {

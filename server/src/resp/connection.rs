@@ -166,7 +166,7 @@ mod tests {
     use tokio::task::coop::consume_budget;
 
     fn shared(gate: Gate) -> Arc<Shared> {
-        Arc::new(Shared::new(Limits { count: 1, wait: Duration::ZERO, connections: 1 }, gate, None, false))
+        Arc::new(Shared::new(Limits { count: 1, wait: Duration::ZERO, connections: 1 }, gate, None, vec![], false))
     }
 
     /// A file that is deleted when the test ends.
