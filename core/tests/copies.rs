@@ -141,7 +141,8 @@ fn run(store: &str, count: usize) {
     }
     let mut kinds: Vec<_> = repeated.into_iter().map(|(kind, times)| format!("{kind}={times}")).collect();
     kinds.sort();
-    writeln!(std::io::stdout(), "> issued={} repeated: {}", all.len(), kinds.join(" ")).unwrap();
+    let mut uncaptured = std::io::stdout();
+    writeln!(uncaptured, "> issued={} repeated: {}", all.len(), kinds.join(" ")).unwrap();
 }
 
 /// Restores this process again and again, while its threads issue and a call waits for a number; returns what is printed.
