@@ -1,6 +1,6 @@
 //! The checked settings: addresses, limits, and the names to serve.
 
-use crate::names::Plan;
+use crate::names::{Plan, has_plain_letters};
 use crate::protocol::Protocol;
 use crate::settings::{Settings, spec_error};
 use crate::shared::Limits;
@@ -104,9 +104,8 @@ fn places(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, Tc
 
 /// Splits the list of host names.
 fn hosts(text: &str) -> Result<Vec<String>> {
-    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let names: Vec<_> = text.split(',').map(|name| name.trim().to_owned()).collect();
-    match names.iter().find(|name| *name != "*" && (name.is_empty() || !name.bytes().all(good))) {
+    match names.iter().find(|name| *name != "*" && (name.is_empty() || !has_plain_letters(name))) {
         None => Ok(names),
         Some(name) => {
             Err(spec_error(format!("hosts={text:?}: {name:?} is not a host name: names without ports, with commas between them")))

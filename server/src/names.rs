@@ -10,6 +10,11 @@ use std::fmt;
 /// The longest name: the same as a segment's tag, which is the name.
 const LONGEST: usize = 64;
 
+/// Tells whether a text has only what a URL and a host name take as it is.
+pub fn has_plain_letters(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
 /// A name to be served.
 pub struct Plan {
     pub name: String,
@@ -32,7 +37,6 @@ impl Plan {
     /// # Errors
     /// `SPEC` and other codes for a wrong line; the text begins with the name.
     pub fn new(name: String, line: &str) -> Result<Self> {
-        let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let line = line.trim();
         let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let kind = match first {
@@ -45,7 +49,7 @@ impl Plan {
         let is_all = kind == Kind::Store && name == lend::ALL;
         // Clients remove "." and ".." from a path.
         let is_dots = name == "." || name == "..";
-        if !is_all && (name.is_empty() || is_dots || name.len() > LONGEST || !name.bytes().all(good)) {
+        if !is_all && (name.is_empty() || is_dots || name.len() > LONGEST || !has_plain_letters(&name)) {
             let short: String = name.chars().take(LONGEST).collect();
             return Err(Error::new(ErrorKind::Spec, format!("{short:?} is not a name: 1 to {LONGEST} of a-z A-Z 0-9 . _ -")));
         }

@@ -50,7 +50,7 @@ pub struct Settings {
     /// Listen beyond this machine, and serve anyone: without tokens, and without --tls-client-ca
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub insecure: Option<bool>,
-    /// Without --tokens: the host names by which clients ask for this server, with commas between; addresses and localhost need none
+    /// Without --tokens: the host names by which clients ask for this server, with commas between, or * for any; addresses and localhost need none
     #[arg(long, value_name = "NAMES")]
     pub hosts: Option<String>,
     /// The most IDs of one request [10000]
