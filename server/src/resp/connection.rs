@@ -1,7 +1,7 @@
 //! A connection: the commands of one read are answered in order, in one write.
 
 use super::commands;
-use super::parse::parse;
+use super::parse::Parser;
 use super::reply::Reply;
 use super::session::Session;
 use crate::access_log;
@@ -42,7 +42,7 @@ pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr
 
 async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed));
-    let (mut came, mut reply, mut words) = (BytesMut::new(), Reply::default(), vec![]);
+    let (mut came, mut reply, mut parser) = (BytesMut::new(), Reply::default(), Parser::default());
     let mut room = ROOM;
     let mut logged_in_by = Instant::now() + login;
     let mut stopped = stop.clone();
@@ -77,12 +77,12 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         let login_ends = |session: &Session| (is_stranger && session.token.is_none()).then_some(logged_in_by);
         let (mut asked, mut refused, mut is_gone) = (0, 0, false);
         while !session.is_over && !is_gone {
-            match parse(&came, &mut words) {
+            match parser.parse(&came) {
                 Ok(None) => break,
                 Ok(Some(length)) => {
-                    if !words.is_empty() {
+                    if !parser.words.is_empty() {
                         asked += 1;
-                        if !commands::answer(&shared, &mut session, &came, &words, &mut reply).await {
+                        if !commands::answer(&shared, &mut session, &came, &parser.words, &mut reply).await {
                             refused += 1;
                             // A search for the name that was meant may take as long as thousands of IDs.
                             tokio::task::yield_now().await;

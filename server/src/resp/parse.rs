@@ -10,44 +10,92 @@ const MOST_WORDS: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken(pub &'static str);
 
-/// Finds the first request in the input. Puts its words into `words` as ranges of `bytes`; none for an empty request.
-///
-/// Returns its length in bytes, or `None` if it is incomplete.
-///
-/// # Errors
-/// [`Broken`].
-pub fn parse(bytes: &[u8], words: &mut Vec<Range<usize>>) -> Result<Option<usize>, Broken> {
-    words.clear();
-    match bytes.first() {
-        None => Ok(None),
-        Some(b'*') => array(bytes, words),
-        Some(_) => line(bytes, words),
-    }
+/// The parser of one connection. It reads each byte once, however the requests are cut.
+#[derive(Default)]
+pub struct Parser {
+    /// The words of the request, as ranges of the input.
+    pub words: Vec<Range<usize>>,
+    /// The number of bytes that were read of a request whose end has not come; 0 before a request.
+    read: usize,
+    /// The number of words that are missing in an array.
+    missing: usize,
 }
 
-fn array(bytes: &[u8], words: &mut Vec<Range<usize>>) -> Result<Option<usize>, Broken> {
-    let Some((count, mut at)) = number(bytes, 1, "invalid multibulk length")? else { return Ok(None) };
-    if count > MOST_WORDS as i64 {
-        return Err(Broken("invalid multibulk length"));
-    }
-    for _ in 0..count {
-        match bytes.get(at) {
-            None => return Ok(None),
-            Some(b'$') => {}
-            Some(_) => return Err(Broken("expected '$'")),
+impl Parser {
+    /// Finds the first request in the input, and its words; there are none in an empty request.
+    ///
+    /// Returns its length in bytes, or `None` if it is incomplete: the next input must then begin with the same bytes.
+    ///
+    /// # Errors
+    /// [`Broken`].
+    pub fn parse(&mut self, bytes: &[u8]) -> Result<Option<usize>, Broken> {
+        if self.read == 0 {
+            self.words.clear();
         }
-        let Some((length, start)) = number(bytes, at + 1, "invalid bulk length")? else { return Ok(None) };
-        let length = usize::try_from(length).ok().filter(|length| start + length + 2 <= LONGEST).ok_or(Broken("invalid bulk length"))?;
-        let end = start + length;
-        match bytes.get(end..end + 2) {
-            None => return Ok(None),
-            Some(b"\r\n") => {}
-            Some(_) => return Err(Broken("a string is longer than it says")),
+        let length = match bytes.first() {
+            None => None,
+            Some(b'*') => self.array(bytes)?,
+            Some(_) => self.line(bytes)?,
+        };
+        if length.is_some() {
+            self.read = 0;
         }
-        words.push(start..end);
-        at = end + 2;
+        Ok(length)
     }
-    Ok(Some(at))
+
+    fn array(&mut self, bytes: &[u8]) -> Result<Option<usize>, Broken> {
+        if self.read == 0 {
+            let Some((count, at)) = number(bytes, 1, "invalid multibulk length")? else { return Ok(None) };
+            if count > MOST_WORDS as i64 {
+                return Err(Broken("invalid multibulk length"));
+            }
+            (self.missing, self.read) = (usize::try_from(count).unwrap_or(0), at);
+        }
+        while self.missing > 0 {
+            let at = self.read;
+            match bytes.get(at) {
+                None => return Ok(None),
+                Some(b'$') => {}
+                Some(_) => return Err(Broken("expected '$'")),
+            }
+            let Some((length, start)) = number(bytes, at + 1, "invalid bulk length")? else { return Ok(None) };
+            let length =
+                usize::try_from(length).ok().filter(|length| start + length + 2 <= LONGEST).ok_or(Broken("invalid bulk length"))?;
+            let end = start + length;
+            match bytes.get(end..end + 2) {
+                None => return Ok(None),
+                Some(b"\r\n") => {}
+                Some(_) => return Err(Broken("a string is longer than it says")),
+            }
+            self.words.push(start..end);
+            self.read = end + 2;
+            self.missing -= 1;
+        }
+        Ok(Some(self.read))
+    }
+
+    fn line(&mut self, bytes: &[u8]) -> Result<Option<usize>, Broken> {
+        let fresh = &bytes[self.read..bytes.len().min(LONGEST)];
+        let Some(end) = fresh.iter().position(|&byte| byte == b'\n').map(|at| self.read + at) else {
+            self.read = bytes.len();
+            return if bytes.len() < LONGEST { Ok(None) } else { Err(Broken("too big inline request")) };
+        };
+        let mut start = None;
+        for (at, byte) in bytes[..=end].iter().enumerate() {
+            match (byte.is_ascii_whitespace(), start) {
+                (false, None) => start = Some(at),
+                (true, Some(from)) => {
+                    self.words.push(from..at);
+                    start = None;
+                }
+                _ => {}
+            }
+        }
+        if self.words.len() > MOST_WORDS {
+            return Err(Broken("too big inline request"));
+        }
+        Ok(Some(end + 1))
+    }
 }
 
 /// Parses a number up to the end of its line; returns it and the begin of the next line.
@@ -71,27 +119,6 @@ fn number(bytes: &[u8], at: usize, broken: &'static str) -> Result<Option<(i64, 
     }
 }
 
-fn line(bytes: &[u8], words: &mut Vec<Range<usize>>) -> Result<Option<usize>, Broken> {
-    let Some(end) = bytes.iter().take(LONGEST).position(|&byte| byte == b'\n') else {
-        return if bytes.len() < LONGEST { Ok(None) } else { Err(Broken("too big inline request")) };
-    };
-    let mut start = None;
-    for (at, byte) in bytes[..=end].iter().enumerate() {
-        match (byte.is_ascii_whitespace(), start) {
-            (false, None) => start = Some(at),
-            (true, Some(from)) => {
-                words.push(from..at);
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    if words.len() > MOST_WORDS {
-        return Err(Broken("too big inline request"));
-    }
-    Ok(Some(end + 1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,9 +128,9 @@ mod tests {
     type Parsed<'a> = Option<(usize, Vec<&'a [u8]>)>;
 
     fn parsed(bytes: &[u8]) -> Result<Parsed<'_>, Broken> {
-        let mut words = vec![];
-        let found = parse(bytes, &mut words)?;
-        Ok(found.map(|length| (length, words.into_iter().map(|word| &bytes[word]).collect())))
+        let mut parser = Parser::default();
+        let found = parser.parse(bytes)?;
+        Ok(found.map(|length| (length, parser.words.into_iter().map(|word| &bytes[word]).collect())))
     }
 
     fn encode(words: &[Vec<u8>]) -> Vec<u8> {
@@ -141,6 +168,27 @@ mod tests {
         assert!(parsed(&[[b'a', b' '].repeat(MOST_WORDS + 1), vec![b'\n']].concat()).is_err());
     }
 
+    /// Bytes that were read are changed before the rest comes, and nobody notices.
+    #[test]
+    fn no_byte_is_read_twice() {
+        let whole = encode(&vec![b"word".to_vec(); 1000]);
+        let mut parser = Parser::default();
+        for end in 1..whole.len() {
+            assert_eq!(parser.parse(&whole[..end]), Ok(None));
+        }
+        let (done, mut changed) = (parser.read, whole.clone());
+        assert!(done > whole.len() - 20);
+        changed[1..done].fill(b'x');
+        assert_eq!(parser.parse(&changed), Ok(Some(whole.len())));
+        assert_eq!(parser.words.len(), 1000);
+        assert_eq!(parser.parse(b"PING\n"), Ok(Some(5)));
+
+        let mut parser = Parser::default();
+        assert_eq!(parser.parse(b"PING"), Ok(None));
+        assert_eq!(parser.parse(b"\n\n\n\n "), Ok(None));
+        assert_eq!(parser.parse(b"PING x\n"), Ok(Some(7)));
+    }
+
     proptest! {
         /// Any input: no panic, no word outside the request, and no request longer than the input.
         #[test]
@@ -150,11 +198,17 @@ mod tests {
             vec(prop_oneof![Just(b"*".to_vec()), Just(b"$".to_vec()), Just(b"\r\n".to_vec()), Just(b"-1".to_vec()), Just(b"1".to_vec()),
                 Just(b"2".to_vec()), Just(b"3".to_vec()), Just(b"99999999999".to_vec()), vec(any::<u8>(), 0..4)], 0..24).prop_map(|parts| parts.concat()),
         ]) {
-            let mut words = vec![];
-            if let Ok(Some(length)) = parse(&bytes, &mut words) {
+            let mut parser = Parser::default();
+            let whole = parser.parse(&bytes);
+            if let Ok(Some(length)) = whole {
                 prop_assert!(0 < length && length <= bytes.len());
-                prop_assert!(words.iter().all(|word| word.start <= word.end && word.end < length));
+                prop_assert!(parser.words.iter().all(|word| word.start <= word.end && word.end < length));
             }
+            // Byte by byte, the first answer is the same; what follows a request was not read.
+            let mut slow = Parser::default();
+            let first = (1..=bytes.len()).map(|end| slow.parse(&bytes[..end])).find(|found| *found != Ok(None)).unwrap_or(Ok(None));
+            prop_assert_eq!(first, whole);
+            prop_assert!(first == Ok(None) || slow.words == parser.words);
         }
 
         /// A valid request is read as it was sent, however it is cut.
