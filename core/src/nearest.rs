@@ -40,9 +40,13 @@ fn slips(given: &str, name: &str) -> Option<usize> {
     if given.strip_suffix("id") == Some(name) {
         return Some(0);
     }
-    let length = given.chars().count().max(name.chars().count());
+    let (lengths, length) = (given.chars().count().abs_diff(name.chars().count()), given.chars().count().max(name.chars().count()));
+    let most = (length / 4).max(usize::from(length > 2));
+    if lengths > most {
+        return None;
+    }
     let distance = strsim::osa_distance(given, name);
-    (distance <= (length / 4).max(usize::from(length > 2))).then_some(distance)
+    (distance <= most).then_some(distance)
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ mod stop;
 mod systemd;
 mod tls;
 mod tokens;
+mod waiters;
 mod yielding;
 
 use clap::Parser;

@@ -8,18 +8,13 @@
 use crate::names::Name;
 use frazil::{Error, ErrorKind, Pending, Result, Row, Wait, batch_in_pieces};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::coop::consume_budget;
 
-/// The most requests that may wait at once; the core's thread polls all of them.
-const MOST_WAITING: usize = 16_384;
 
 /// The IDs that equal one unit of tokio's cooperative budget: a task yields after 128 reads or writes.
 const SHARE: usize = 64;
-
-static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns one ID.
 ///
@@ -28,8 +23,8 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
     match name.next_for(Duration::ZERO.into()) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            let name = Arc::clone(name);
-            Box::pin(later(max_wait, move |wait| name.next_for(wait))).await
+            let named = Arc::clone(name);
+            Box::pin(later(name, max_wait, move |wait| named.next_for(wait))).await
         }
         done => done,
     }
@@ -41,7 +36,7 @@ pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
 /// Those of [`one`].
 pub async fn many(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Vec<i64>> {
     let named = Arc::clone(name);
-    let mut ids = call(max_wait, batch_in_pieces(count, move |rest: &mut [i64], wait| named.fill_for(rest, wait))).await?;
+    let mut ids = call(name, max_wait, batch_in_pieces(count, move |rest: &mut [i64], wait| named.fill_for(rest, wait))).await?;
     if name.are_several() {
         ids.sort();
     }
@@ -53,41 +48,29 @@ pub async fn many(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
 }
 
 /// Makes a call at once if it need not wait.
-async fn call<T: Send + 'static>(max_wait: Duration, mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+async fn call<T: Send + 'static>(
+    name: &Name,
+    max_wait: Duration,
+    mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
     match call(Duration::ZERO.into()) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Box::pin(later(max_wait, call)).await,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Box::pin(later(name, max_wait, call)).await,
         done => done,
     }
 }
 
 /// Makes a call that waits. Callers box it, because its size should not be part of every request.
-async fn later<T: Send + 'static>(max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
-    let _place = Place::take()?;
+async fn later<T: Send + 'static>(
+    name: &Name,
+    max_wait: Duration,
+    call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let _waits = name.waiters.enter()?;
     let (tell, told) = oneshot::channel();
     // The request may have been given up.
     let pending = Pending::start(max_wait, call, move |result| drop(tell.send(result)))?;
     let _given_up = GivenUp(pending);
     told.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a call that waited was dropped")))
-}
-
-/// A place among the waiting requests.
-struct Place;
-
-impl Place {
-    fn take() -> Result<Self> {
-        let place = Place;
-        if WAITING.fetch_add(1, Ordering::Relaxed) >= MOST_WAITING {
-            let why = format!("{MOST_WAITING} requests wait for IDs already");
-            return Err(Error::new(ErrorKind::WouldBlock, why));
-        }
-        Ok(place)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        WAITING.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Ends the call when the request is dropped: a client of HTTP/2 has reset it. A client of another protocol that has ended its side may
@@ -121,7 +104,7 @@ pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
         }
         Ok(std::mem::take(&mut rows))
     };
-    call(max_wait, taken).await
+    call(name, max_wait, taken).await
 }
 
 /// Returns up to `most` consecutive numbers of a segment: the rest of its range.
@@ -130,7 +113,7 @@ pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
 /// Those of [`one`].
 pub async fn row(name: &Arc<Name>, most: u64, max_wait: Duration) -> Result<Row> {
     let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
-    call(max_wait, move |wait| numbers.try_row(most, wait)).await
+    call(name, max_wait, move |wait| numbers.try_row(most, wait)).await
 }
 
 /// The number of tries at a row, each after a range ended and the next one did not continue it.
@@ -142,7 +125,7 @@ const TRIES: usize = 8;
 /// Those of [`one`]; `OUT_OF_RANGE` where the segment never has so many in a row.
 pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Row> {
     let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
-    let (name, count) = (Arc::clone(name), count as u64);
+    let (named, count) = (Arc::clone(name), count as u64);
     let (mut found, mut tries) = (None::<Row>, 0);
     let taken = move |wait: Wait<'_>| {
         while tries < TRIES {
@@ -160,10 +143,10 @@ pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Res
             found = Some(row);
         }
         let why =
-            format!("{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more", name.name);
+            format!("{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more", named.name);
         Err(Error::new(ErrorKind::OutOfRange, why))
     };
-    call(max_wait, taken).await
+    call(name, max_wait, taken).await
 }
 
 fn no_rows(name: &Name) -> Error {

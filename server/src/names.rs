@@ -4,6 +4,7 @@ use crate::compat::Compat;
 use crate::generators::{self, Generators, has_lease};
 use crate::lend::{self, Lent};
 use crate::refusal::Refusal;
+use crate::waiters::Waiters;
 use frazil::{Error, ErrorKind, Id, Layout, Numbers, Proxy, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
 
@@ -91,7 +92,7 @@ impl Plan {
             Kind::Store => Lent::open(&self.name, &self.spec).map(Source::Store),
         };
         let source = source.map_err(|error| Error::new(error.kind(), format!("{}: {error}", self.name)))?;
-        Ok(Name { name: self.name, compat: self.compat, source })
+        Ok(Name { name: self.name, compat: self.compat, waiters: Waiters::default(), source })
     }
 }
 
@@ -122,6 +123,7 @@ enum Source {
 pub struct Name {
     pub name: String,
     pub compat: Compat,
+    pub waiters: Waiters,
     source: Source,
 }
 

@@ -22,6 +22,10 @@ pub struct Limits {
     pub connections: usize,
 }
 
+/// The pairs of letters that a search for the name that was meant compares on each side of it, and the most names on each side.
+const COMPARISONS: usize = 4096;
+const MOST_NEAR: usize = 16;
+
 pub struct Shared {
     pub limits: Limits,
     pub gate: Gate,
@@ -81,9 +85,19 @@ impl Shared {
         self.gate.check(fingerprint, right, name)?;
         self.find(name).ok_or_else(|| {
             let short: String = name.chars().take(64).collect();
-            let near = did_you_mean(name, self.names().iter().map(|served| served.name.as_str()));
+            let near = did_you_mean(name, self.near(name));
             Refusal::unknown(format!("{short:?} is not served here{near}"))
         })
+    }
+
+    /// Returns the names beside the one that is missing, in alphabetical order: all of a few, and of many or long ones as many as are
+    /// compared within 20 µs.
+    fn near(&self, name: &str) -> impl Iterator<Item = &str> {
+        let names = self.names();
+        let at = names.partition_point(|served| served.name.as_str() < name);
+        let each_side = (COMPARISONS / name.len().max(1).pow(2)).clamp(1, MOST_NEAR);
+        let near = &names[at.saturating_sub(each_side)..(at + each_side).min(names.len())];
+        near.iter().map(|served| served.name.as_str())
     }
 
     /// Returns the name, without a check of rights.
@@ -108,5 +122,29 @@ impl Shared {
             let short: String = text.chars().take(32).collect();
             Error::new(ErrorKind::OutOfRange, format!("{key}={short} is out of range: 1 to {most}")).into()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Plan;
+
+    fn shared(names: impl Iterator<Item = String>) -> Shared {
+        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1 };
+        let shared = Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false);
+        shared.serve(names.map(|name| Plan::new(name, "segment store=memory").unwrap().open(Duration::ZERO.into()).unwrap()).collect());
+        shared
+    }
+
+    #[test]
+    fn a_slip_is_found_among_few_names_and_beside_it_among_many() {
+        let told = |shared: &Shared, name: &str| shared.name(None, Right::Mint, name).err().unwrap().message;
+        let few = shared(["invoice", "items", "orders", "z"].into_iter().map(str::to_owned));
+        for slip in ["ordesr", "porders", "Orders", "order"] {
+            assert!(told(&few, slip).ends_with("(did you mean orders?)"), "{}", told(&few, slip));
+        }
+        let many = shared((0..500).map(|n| format!("name-{n:06}-of-many")));
+        assert!(told(&many, "name-000250-of-mayn").ends_with("(did you mean name-000250-of-many?)"));
     }
 }

@@ -62,11 +62,6 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<
         Ok(form) => route(&shared, &request, &form).await,
         Err(refused) => Err(refused),
     };
-    if done.is_err() {
-        // A search for the name that was meant may take as long as thousands of IDs, so yield first. hyper polls a pipeline again at once, which
-        // would end `yield_now` early; a spawned task is queued after those that wait.
-        let _ = tokio::spawn(tokio::task::yield_now()).await;
-    }
     tell(&shared, peer, &request, since, done)
 }
 
@@ -149,9 +144,10 @@ mod tests {
     use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+    /// A search for the name that was meant takes as long as a hundred IDs; hyper itself yields after some requests of a pipeline.
     #[test]
     fn others_come_in_between_refusals() {
-        const COUNT: usize = 100;
+        const COUNT: usize = 1000;
         let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1 };
         let shared = Arc::new(Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false));
         let (_stopper, stop) = stop::channel();
@@ -160,7 +156,7 @@ mod tests {
         for query in ["", "?n=2"] {
             let (of_all, its, stop) = (Arc::clone(&shared), Arc::clone(&shared), stop.clone());
             runtime.block_on(async {
-                let (mut client, server) = tokio::io::duplex(64 * 1024);
+                let (mut client, server) = tokio::io::duplex(1024 * 1024);
                 let at_once = move |request: &_| answer_at_once(&of_all, peer, request);
                 tokio::spawn(serve(server, stop, at_once, move |request| answer(Arc::clone(&its), peer, request)));
                 let turns = yielding::counted();
@@ -172,7 +168,7 @@ mod tests {
                 while came.windows(8).filter(|part| part == b"HTTP/1.1").count() < COUNT {
                     assert!(client.read_buf(&mut came).await.unwrap() > 0);
                 }
-                assert!(turns.load(Ordering::Relaxed) >= COUNT as u64, "{turns:?}");
+                assert!(turns.load(Ordering::Relaxed) >= COUNT as u64 / 20, "{turns:?}");
             });
         }
     }
