@@ -12,7 +12,6 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::coop::consume_budget;
 
-
 /// The IDs that equal one unit of tokio's cooperative budget: a task yields after 128 reads or writes.
 const SHARE: usize = 64;
 
@@ -60,11 +59,7 @@ async fn call<T: Send + 'static>(
 }
 
 /// Makes a call that waits. Callers box it, because its size should not be part of every request.
-async fn later<T: Send + 'static>(
-    name: &Name,
-    max_wait: Duration,
-    call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
-) -> Result<T> {
+async fn later<T: Send + 'static>(name: &Name, max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
     let _waits = name.waiters.enter()?;
     let (tell, told) = oneshot::channel();
     // The request may have been given up.
@@ -142,8 +137,10 @@ pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Res
             }
             found = Some(row);
         }
-        let why =
-            format!("{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more", named.name);
+        let why = format!(
+            "{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more",
+            named.name
+        );
         Err(Error::new(ErrorKind::OutOfRange, why))
     };
     call(name, max_wait, taken).await
