@@ -16,11 +16,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The length of the accept queue, as far as the kernel allows.
 const BACKLOG: u32 = 4096;
-/// The silence after which the kernel checks whether a peer is still there ...
+/// The silence after which the kernel checks whether a peer is still there, and the interval and the number of its further checks.
 const KEEPALIVE: Duration = Duration::from_secs(60);
-/// ... and the time after which it gives up a peer that has acknowledged nothing.
+const KEEPALIVE_AGAIN: Duration = Duration::from_secs(10);
+const KEEPALIVE_CHECKS: u32 = 3;
+/// The bytes that the kernel takes beyond what the peer has room for. With megabytes, it would be minutes before a slow reader's progress
+/// showed.
 #[cfg(target_os = "linux")]
-const UNREAD: Duration = Duration::from_secs(30);
+const UNSENT: u32 = 64 * 1024;
 /// The pause after an error that is not the connection's own, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -61,9 +64,10 @@ fn handed(listener: std::net::TcpListener) -> io::Result<TcpListener> {
 
 /// Sets the options that connections inherit from their listener.
 fn set_limits(socket: &SockRef<'_>) -> io::Result<()> {
-    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE_AGAIN).with_retries(KEEPALIVE_CHECKS);
+    socket.set_tcp_keepalive(&keepalive)?;
     #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(UNREAD))?;
+    socket.set_tcp_notsent_lowat(UNSENT)?;
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::coop::consume_budget;
-use tokio::time::timeout_at;
+use tokio::time::{timeout, timeout_at};
 
 /// The initial size of the input buffer: small, because most of many connections are idle; it grows where a client fills it. A longer
 /// pipeline is read and answered in several pieces.
@@ -31,21 +31,35 @@ const TURN: u64 = 256;
 /// The capacity kept after a pipeline: enough for one of single IDs.
 const KEPT: usize = 4 * 1024;
 
-/// The time limit for a login where tokens are needed; then the connection is closed.
-const LOGIN: Duration = Duration::from_secs(75);
+/// The time limits of a connection, after which it is closed.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// For a login, where tokens are needed.
+    login: Duration,
+    /// For the next bytes of an answer to be taken.
+    untaken: Duration,
+}
+
+const PATIENCE: Patience = Patience { login: Duration::from_secs(75), untaken: Duration::from_secs(75) };
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Serves a connection until the client closes it or the server stops; input that has arrived is answered first.
 pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
-    serve_with(LOGIN, stream, peer, stop, shared).await;
+    serve_with(PATIENCE, stream, peer, stop, shared).await;
 }
 
-async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
+async fn serve_with(
+    patience: Patience,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: SocketAddr,
+    stop: Stop,
+    shared: Arc<Shared>,
+) {
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed));
     let (mut came, mut reply, mut parser) = (BytesMut::new(), Reply::default(), Parser::default());
     let mut room = ROOM;
-    let mut logged_in_by = Instant::now() + login;
+    let mut logged_in_by = Instant::now() + patience.login;
     let mut stopped = stop.clone();
     let told = pin!(stopped.told());
     let mut until = CancelOn::new(told);
@@ -73,7 +87,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         let since = Instant::now();
         if !is_stranger {
             // RESET drops the login, and libraries log in again; so does a client whose token was replaced.
-            logged_in_by = since + login;
+            logged_in_by = since + patience.login;
         }
         let login_ends = |session: &Session| (is_stranger && session.token.is_none()).then_some(logged_in_by);
         let (mut asked, mut refused, mut is_gone) = (0, 0, false);
@@ -97,9 +111,9 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
                 }
             }
             if let Some(place) = session.place.take() {
-                is_gone = !is_sent(&mut stream, &mut reply, Some(place.until)).await;
+                is_gone = !is_sent(&mut stream, &mut reply, patience, Some(place.until)).await;
             } else if reply.bytes.len() >= FLUSH {
-                is_gone = !is_sent(&mut stream, &mut reply, login_ends(&session)).await;
+                is_gone = !is_sent(&mut stream, &mut reply, patience, login_ends(&session)).await;
                 // A pipeline of large batches is long work: yield.
                 tokio::task::yield_now().await;
             }
@@ -110,7 +124,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
                 access_log::pipeline(peer, asked, refused, since);
             }
         }
-        if is_gone || !is_sent(&mut stream, &mut reply, login_ends(&session)).await {
+        if is_gone || !is_sent(&mut stream, &mut reply, patience, login_ends(&session)).await {
             return;
         }
         if asked >= TURN {
@@ -127,24 +141,29 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
     }
 }
 
-/// Sends all replies; returns `false` if the client does not take them by `by`, and then the connection is closed.
-async fn is_sent(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, by: Option<Instant>) -> bool {
-    let sent = send(stream, reply);
+/// Sends all replies; returns `false` if the client takes nothing for too long, or not all by `by`, and then the connection is closed.
+async fn is_sent(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, patience: Patience, by: Option<Instant>) -> bool {
+    let sent = send(stream, reply, patience.untaken);
     match by {
         Some(by) => matches!(timeout_at(by.into(), sent).await, Ok(Ok(()))),
         None => sent.await.is_ok(),
     }
 }
 
-async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply) -> std::io::Result<()> {
-    for (turn, piece) in reply.bytes.chunks(PIECE).enumerate() {
+async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, untaken: Duration) -> std::io::Result<()> {
+    for (turn, mut piece) in reply.bytes.chunks(PIECE).enumerate() {
         // Yield within a large batch.
         if turn > 0 {
             tokio::task::yield_now().await;
         }
-        stream.write_all(piece).await?;
+        while !piece.is_empty() {
+            match timeout(untaken, stream.write(piece)).await?? {
+                0 => return Err(std::io::ErrorKind::WriteZero.into()),
+                count => piece = &piece[count..],
+            }
+        }
     }
-    stream.flush().await?;
+    timeout(untaken, stream.flush()).await??;
     reply.bytes.clear();
     reply.bytes.shrink_to(KEPT);
     Ok(())
@@ -190,17 +209,19 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().event_interval(1).enable_all().build().unwrap()
     }
 
-    fn begin(shared: &Arc<Shared>, login: Duration, stop: Stop) -> (DuplexStream, JoinHandle<()>) {
+    const SHORT: Patience = Patience { login: Duration::from_millis(300), ..PATIENCE };
+
+    fn begin(shared: &Arc<Shared>, patience: Patience, stop: Stop) -> (DuplexStream, JoinHandle<()>) {
         let (client, server) = tokio::io::duplex(4096);
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        (client, tokio::spawn(serve_with(login, server, peer, stop, Arc::clone(shared))))
+        (client, tokio::spawn(serve_with(patience, server, peer, stop, Arc::clone(shared))))
     }
 
     #[test]
     fn who_does_not_log_in_is_closed() {
         let shared = guarded("login").0;
         let (_stopper, stop) = stop::channel();
-        let begin = || begin(&shared, Duration::from_millis(300), stop.clone()).0;
+        let begin = || begin(&shared, SHORT, stop.clone()).0;
         runtime().block_on(async {
             let (mut known, mut silent, mut came) = (begin(), begin(), [0; 7]);
             known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
@@ -236,7 +257,7 @@ mod tests {
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
             let (stream, peer) = (tokio::io::join(Talker, tokio::io::sink()), SocketAddr::from(([127, 0, 0, 1], 1)));
-            let serving = tokio::spawn(serve_with(Duration::from_millis(300), stream, peer, stop, shared));
+            let serving = tokio::spawn(serve_with(SHORT, stream, peer, stop, shared));
             tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
         });
     }
@@ -247,7 +268,7 @@ mod tests {
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
             for count in [300, 3000] {
-                let (mut client, serving) = begin(&shared, Duration::from_millis(300), stop.clone());
+                let (mut client, serving) = begin(&shared, SHORT, stop.clone());
                 // More than the buffers on the way hold.
                 let asked = tokio::spawn(async move {
                     let _ = client.write_all(&b"PING\r\n".repeat(count)).await;
@@ -265,7 +286,7 @@ mod tests {
         let (shared, file) = guarded("revoked");
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
-            let (mut client, serving) = begin(&shared, Duration::from_millis(300), stop);
+            let (mut client, serving) = begin(&shared, SHORT, stop);
             let mut came = [0; 34];
             client.write_all(b"AUTH 0123456789abcdef\r\nPING\r\n").await.unwrap();
             client.read_exact(&mut came[..12]).await.unwrap();
@@ -306,6 +327,30 @@ mod tests {
         });
     }
 
+    #[test]
+    fn who_takes_nothing_of_an_answer_is_closed_and_who_is_slow_is_not() {
+        let shared = shared(Gate::new(None, vec![]).unwrap());
+        let patience = Patience { untaken: Duration::from_millis(300), ..PATIENCE };
+        let (_stopper, stop) = stop::channel();
+        let pings = || b"PING\r\n".repeat(6000);
+        runtime().block_on(async {
+            let (mut client, serving) = begin(&shared, patience, stop.clone());
+            client.write_all(&pings()[..6000]).await.unwrap();
+            tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
+
+            let (mut answers, mut client) = tokio::io::split(begin(&shared, patience, stop).0);
+            let asking = tokio::spawn(async move { client.write_all(&pings()).await });
+            let mut came = vec![0; 4096];
+            // Some 1 s in all.
+            for _ in 0..10 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                answers.read_exact(&mut came).await.unwrap();
+            }
+            answers.read_exact(&mut [0; 7 * 6000 - 40_960]).await.unwrap();
+            asking.await.unwrap().unwrap();
+        });
+    }
+
     /// Answers of a store may be large, and unread ones stay in memory.
     #[test]
     fn who_does_not_take_a_stores_answer_is_closed() {
@@ -319,7 +364,7 @@ mod tests {
             |key: &str, meta: &str, new: &str| request(&["FRAZIL.STORE", "SWAP", "shop", "60000", "", key, "-", meta, new, "0", &end]);
         let record = "x".repeat(3900);
         runtime().block_on(async {
-            let (mut client, serving) = begin(&shared, LOGIN, stop);
+            let (mut client, serving) = begin(&shared, PATIENCE, stop);
             for question in [swap("meta", "-", "m"), swap("1", "+m", &record), swap("2", "+m", &record)] {
                 client.write_all(question.as_bytes()).await.unwrap();
                 let mut came = vec![];
