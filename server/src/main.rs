@@ -42,12 +42,13 @@ mod refusal;
 mod resp;
 mod run;
 mod settings;
+mod share;
 mod shared;
 mod stop;
 mod systemd;
 mod tls;
 mod tokens;
-mod waiters;
+mod untaken;
 mod yielding;
 
 use clap::Parser;

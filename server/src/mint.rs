@@ -6,6 +6,7 @@
 //! ever waits for a clock, a store or another caller, and a slow store delays only the requests for its own IDs.
 
 use crate::names::Name;
+use crate::share::WAITING;
 use frazil::{Error, ErrorKind, Pending, Result, Row, Wait, batch_in_pieces};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +61,10 @@ async fn call<T: Send + 'static>(
 
 /// Makes a call that waits. Callers box it, because its size should not be part of every request.
 async fn later<T: Send + 'static>(name: &Name, max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
-    let _waits = name.waiters.enter()?;
+    let Some(_place) = name.waiters.take(&WAITING, 1) else {
+        let why = format!("as many requests wait for IDs of {} as may, while other names need room", name.name);
+        return Err(Error::new(ErrorKind::WouldBlock, why));
+    };
     let (tell, told) = oneshot::channel();
     // The request may have been given up.
     let pending = Pending::start(max_wait, call, move |result| drop(tell.send(result)))?;

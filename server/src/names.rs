@@ -4,9 +4,10 @@ use crate::compat::Compat;
 use crate::generators::{self, Generators, has_lease};
 use crate::lend::{self, Lent};
 use crate::refusal::Refusal;
-use crate::waiters::Waiters;
+use crate::share::Share;
 use frazil::{Error, ErrorKind, Id, Layout, Numbers, Proxy, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
+use std::sync::Arc;
 
 /// The longest name: the same as a segment's tag, which is the name.
 const LONGEST: usize = 64;
@@ -92,7 +93,7 @@ impl Plan {
             Kind::Store => Lent::open(&self.name, &self.spec).map(Source::Store),
         };
         let source = source.map_err(|error| Error::new(error.kind(), format!("{}: {error}", self.name)))?;
-        Ok(Name { name: self.name, compat: self.compat, waiters: Waiters::default(), source })
+        Ok(Name { name: self.name, compat: self.compat, waiters: Arc::default(), untaken: Arc::default(), source })
     }
 }
 
@@ -123,7 +124,10 @@ enum Source {
 pub struct Name {
     pub name: String,
     pub compat: Compat,
-    pub waiters: Waiters,
+    /// Its requests that wait for IDs.
+    pub waiters: Arc<Share>,
+    /// The bytes of its batches that are not taken yet.
+    pub untaken: Arc<Share>,
     source: Source,
 }
 

@@ -415,3 +415,28 @@ def test_a_slow_reader_gets_its_whole_answer(server):
         for came, number in zip(given, (rb'"(\d{10,})"', rb"\r\n(\d{10,})\r\n"), strict=True):
             ids = re.findall(number, came)
             assert len(ids) == len(set(ids)) == 20_000
+
+
+def test_answers_that_nobody_takes_are_bounded(tmp_path):
+    """300 clients ask for 100,000 IDs each and read nothing: that held 692 MB over HTTP, and 901 MB over RESP."""
+    http = b"POST /v1/orders/next?n=100000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    resp = b"*4\r\n$11\r\nFRAZIL.NEXT\r\n$6\r\norders\r\n$5\r\nCOUNT\r\n$6\r\n100000\r\n"
+    with Replica(tmp_path, "orders=standard node=1", "items=standard node=2", "--max-count=100000") as server:
+        start = resident_kib(server)
+        for port, asked in (("http", http), ("resp", resp)):
+            with contextlib.ExitStack() as stack:
+                for _ in range(300):
+                    connection = stack.enter_context(socket.socket())
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    connection.connect(("127.0.0.1", server.ports[port]))
+                    # The kernel has room for the first one or two.
+                    connection.sendall(4 * asked)
+                settled(lambda: resident_kib(server) // 1024)
+                print("RSS", port, start, resident_kib(server))
+                assert resident_kib(server) < 128 * 1024
+                # Who takes what it asks for is served meanwhile: other names whole, and this one in smaller batches.
+                assert len(set(server.ids("items", 100_000))) == 100_000
+                assert len(set(server.ids("orders", 1000))) == 1000
+                with server.redis() as client:
+                    assert len(client.execute_command("FRAZIL.NEXT", "items", "COUNT", 100_000)) == 100_000
+            assert process.await_true(lambda: resident_kib(server) < start + 32 * 1024, PATIENCE_S), (port, start, resident_kib(server))

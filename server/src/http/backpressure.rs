@@ -1,8 +1,10 @@
-//! The limit on answers that a client of HTTP/2 has not taken. It may ask for many at once, and each is in memory until it is taken.
+//! The limit on answers that one client of HTTP/2 has not taken. It may ask for many at once, and each is in memory until it is taken.
 
 use super::answer::{Answer, Whole};
 use crate::names::Name;
 use crate::refusal::Result;
+use crate::share::Taken;
+use crate::untaken::SMALL;
 use bytes::Bytes;
 use frazil::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +16,6 @@ use tokio::time::timeout;
 const MOST: usize = 256 * 1024;
 /// The bytes of an ID in its longest format.
 const LONGEST_ID: usize = 24;
-/// The largest batch that needs no room: all those of a connection are few bytes.
-const SMALL: usize = 50;
 /// The longest wait of a batch for room.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -31,13 +31,13 @@ impl Backpressure {
     ///
     /// # Errors
     /// `WOULD_BLOCK` where it does not take them in time.
-    pub async fn take(&self, name: &Arc<Name>, count: usize) -> Result<Place> {
+    pub async fn take(&self, name: &Arc<Name>, count: usize) -> Result<Option<OwnedSemaphorePermit>> {
         if count <= SMALL {
-            return Ok(Place(None));
+            return Ok(None);
         }
         let bytes = (count * LONGEST_ID).min(MOST) as u32;
         match timeout(PATIENCE, self.of(name).acquire_many_owned(bytes)).await {
-            Ok(Ok(permit)) => Ok(Place(Some(permit))),
+            Ok(Ok(permit)) => Ok(Some(permit)),
             _ => Err(Error::new(ErrorKind::WouldBlock, "the answers that this connection asked for before are not taken").into()),
         }
     }
@@ -53,24 +53,32 @@ impl Backpressure {
     }
 }
 
-/// The room of an answer.
-#[derive(Default)]
-pub struct Place(Option<OwnedSemaphorePermit>);
+/// The room of an answer: its connection's, and that of all connections.
+pub struct Place {
+    _connection: Option<OwnedSemaphorePermit>,
+    all: Option<Taken>,
+}
 
 impl Place {
+    pub fn new(connection: Option<OwnedSemaphorePermit>, all: Option<Taken>) -> Self {
+        Place { _connection: connection, all }
+    }
+
     /// Binds the room to an answer until its bytes are taken.
     pub fn hold(self, answer: Answer) -> Answer {
-        let Place(Some(permit)) = self else { return answer };
+        if self.all.is_none() {
+            return answer;
+        }
         answer.map(|body| {
             let bytes = body.into_bytes();
-            Whole::new(Bytes::from_owner(Held { bytes, _permit: permit }))
+            Whole::new(Bytes::from_owner(Held { bytes, _place: self }))
         })
     }
 }
 
 struct Held {
     bytes: Bytes,
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl AsRef<[u8]> for Held {

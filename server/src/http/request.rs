@@ -6,6 +6,7 @@ use crate::names::Name;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::{Fingerprint, Right, fingerprint};
+use crate::untaken;
 use frazil::{Error, ErrorKind, did_you_mean};
 use hyper::body::Incoming;
 use hyper::header::HeaderValue;
@@ -86,12 +87,14 @@ impl<'a> RequestContext<'a> {
     /// Waits for room for a batch of `count` IDs of a name.
     ///
     /// # Errors
-    /// Those of [`Backpressure::take`].
+    /// Those of [`Backpressure::take`] and [`untaken::reserve`].
     pub async fn reserve(&self, name: &Arc<Name>, count: usize) -> Result<Place> {
-        match self.request.extensions().get::<Backpressure>() {
-            Some(room) => room.take(name, count).await,
-            None => Ok(Place::default()),
-        }
+        let connection = match self.request.extensions().get::<Backpressure>() {
+            Some(room) => room.take(name, count).await?,
+            None => None,
+        };
+        let all = untaken::reserve(name, count, self.shared.limits.wait).await?;
+        Ok(Place::new(connection, all))
     }
 
     /// Parses the query, which may have only these keys.

@@ -7,6 +7,7 @@ use crate::mint;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::{Right, fingerprint};
+use crate::untaken;
 use crate::yielding::in_pieces;
 use frazil::{Error, ErrorKind};
 use std::ops::Range;
@@ -83,7 +84,7 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
 }
 
 /// `FRAZIL.NEXT name [COUNT n]`: IDs as strings; with COUNT exactly n in an array.
-async fn next(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
+async fn next(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
     if words.len() != 2 && !(words.len() == 4 && words.is(2, "COUNT")) {
         return Err(syntax("FRAZIL.NEXT name [COUNT n]"));
     }
@@ -93,7 +94,9 @@ async fn next(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut
         return Ok(());
     }
     let count = shared.count("COUNT", words.text(3))?;
+    let room = untaken::reserve(name, count, shared.limits.wait).await?;
     let ids = mint::many(name, count, shared.limits.wait).await?;
+    session.rooms.extend(room);
     reply.array(ids.len());
     in_pieces(&ids, |ids| ids.iter().for_each(|id| reply.number(*id))).await;
     Ok(())

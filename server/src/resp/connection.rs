@@ -114,6 +114,7 @@ async fn serve_with(
                 is_gone = !is_sent(&mut stream, &mut reply, patience, Some(place.until)).await;
             } else if reply.bytes.len() >= FLUSH {
                 is_gone = !is_sent(&mut stream, &mut reply, patience, login_ends(&session)).await;
+                session.rooms.clear();
                 // A pipeline of large batches is long work: yield.
                 tokio::task::yield_now().await;
             }
@@ -127,6 +128,7 @@ async fn serve_with(
         if is_gone || !is_sent(&mut stream, &mut reply, patience, login_ends(&session)).await {
             return;
         }
+        session.rooms.clear();
         if asked >= TURN {
             // The pipeline may have more commands, and take long: yield.
             tokio::task::yield_now().await;

@@ -1,6 +1,7 @@
 //! The state of a connection.
 
 use crate::lend::Place;
+use crate::share::Taken;
 use crate::tokens::Fingerprint;
 
 /// The longest label, in bytes.
@@ -13,13 +14,15 @@ pub struct Session {
     label: Vec<u8>,
     /// The place of a store's answer, which is sent and released before the next question.
     pub place: Option<Place>,
+    /// The room of batches that are not sent yet.
+    pub rooms: Vec<Taken>,
     /// The connection is closed after this reply.
     pub is_over: bool,
 }
 
 impl Session {
     pub fn new(id: u64) -> Self {
-        Session { id, token: None, label: vec![], place: None, is_over: false }
+        Session { id, token: None, label: vec![], place: None, rooms: vec![], is_over: false }
     }
 
     pub fn label(&self) -> &[u8] {
