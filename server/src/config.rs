@@ -37,6 +37,7 @@ pub struct Config {
     pub tls: Option<Tls>,
     pub hosts: Vec<String>,
     pub limits: Limits,
+    pub drain_delay: Duration,
     pub access_log: bool,
     pub threads: usize,
 }
@@ -73,9 +74,11 @@ impl Config {
             wait: Duration::from_millis(limit("max-wait-ms", settings.max_wait_ms, 1_000, 0..=600_000)?),
             connections: limit("max-connections", settings.max_connections, 10_000, 1..=1_000_000)?,
         };
+        let drain_delay = Duration::from_millis(limit("drain-delay-ms", settings.drain_delay_ms, 0, 0..=600_000)?);
         let threads = limit("threads", settings.threads, processors, 1..=1024)?;
         let hosts = settings.hosts.as_deref().map(hosts).transpose()?.unwrap_or_default();
-        Ok(Config { places, plans, gate, tls, hosts, limits, access_log: settings.access_log.unwrap_or(false), threads })
+        let access_log = settings.access_log.unwrap_or(false);
+        Ok(Config { places, plans, gate, tls, hosts, limits, drain_delay, access_log, threads })
     }
 }
 
@@ -138,6 +141,9 @@ impl fmt::Display for Config {
         let certificates = tls.is_some_and(Tls::knows_clients);
         let none = if certificates { "none" } else { "none: anyone who reaches the port is served" };
         writeln!(f, "tokens {}", if tokens { "required" } else { none })?;
+        if !self.hosts.is_empty() {
+            writeln!(f, "hosts  {}", self.hosts.join(", "))?;
+        }
         if tls.is_some() {
             writeln!(f, "tls    {}", if certificates { "clients' certificates required" } else { "any client" })?;
         }
@@ -179,6 +185,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (change, told) in [
             (&(|s: &mut Settings| s.max_count = Some(0)) as &dyn Fn(&mut Settings), "max-count=0 is out of range: 1 to 1000000"),
+            (&|s| s.drain_delay_ms = Some(600_001), "drain-delay-ms=600001 is out of range: 0 to 600000"),
             (&|s| s.named.clear(), "nothing to serve"),
             (&|s| s.hosts = Some("ids:80".into()), "\"ids:80\" is not a host name"),
             (&|s| s.http = Some("localhost".into()), "http=\"localhost\" is not an address"),
@@ -190,5 +197,11 @@ mod tests {
             let error = config(|settings| change(settings)).err().unwrap().to_string();
             assert!(error.contains(told), "{error}");
         }
+    }
+
+    #[test]
+    fn the_check_shows_the_hosts() {
+        let shown = config(|s| s.hosts = Some("ids.example, *".into())).unwrap().to_string();
+        assert!(shown.contains("hosts  ids.example, *\n"), "{shown}");
     }
 }

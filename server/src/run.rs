@@ -93,6 +93,8 @@ async fn serve(config: Config) -> Result<()> {
     shared.end();
     systemd::stopping();
     log::info("draining", &[]);
+    // Balancers still send connections, until they have asked for `/readyz` or have been told.
+    signals.unless_ended(&shared, tokio::time::sleep(config.drain_delay)).await;
     ends.stop();
     let drained = signals.unless_ended(&shared, tokio::time::timeout(DRAIN, ends.all_gone())).await;
     if !matches!(drained, Some(Ok(()))) {

@@ -62,6 +62,9 @@ pub struct Settings {
     /// The most connections of each port [10000]
     #[arg(long, value_name = "N")]
     pub max_connections: Option<usize>,
+    /// After SIGTERM, serve for this long while /readyz says that the server ends [0]
+    #[arg(long, value_name = "MS")]
+    pub drain_delay_ms: Option<u64>,
     /// Log each request, and each pipeline of Redis' protocol
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub access_log: Option<bool>,
@@ -148,6 +151,7 @@ impl Settings {
             max_count: self.max_count.or(below.max_count),
             max_wait_ms: self.max_wait_ms.or(below.max_wait_ms),
             max_connections: self.max_connections.or(below.max_connections),
+            drain_delay_ms: self.drain_delay_ms.or(below.drain_delay_ms),
             threads: self.threads.or(below.threads),
         }
     }

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import uuid
 
 import clock
@@ -345,6 +346,23 @@ def test_the_end(tmp_path):
         frazil.Snowflake(spec.removeprefix("orders=")).close()
         with pytest.raises(redis.ConnectionError):
             idle.ping()
+
+
+def test_the_end_that_balancers_hear_of_first(tmp_path):
+    """It is not ready, and serves new connections meanwhile; a second signal ends that."""
+    with Replica(tmp_path, "orders=standard node=1", "--drain-delay-ms=3000") as server:
+        told = time.monotonic()
+        server.signal(signal.SIGTERM)
+        assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, PATIENCE_S)
+        while time.monotonic() < told + 2.5:
+            server.ids("orders", 1)
+            with server.redis() as client:
+                assert client.incr("orders") > 0
+        assert server.running.wait(PATIENCE_S) == 0 and time.monotonic() - told >= 3
+    with Replica(tmp_path, "orders=standard node=1", "--drain-delay-ms=600000") as server:
+        server.signal(signal.SIGTERM)
+        assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, PATIENCE_S)
+        assert server.end() == 0
 
 
 def test_a_clock_that_went_back_is_not_ready(tmp_path):

@@ -15,6 +15,9 @@ use std::ops::Range;
 /// The longest name of a command, for a lookup in capitals without allocation.
 const LONGEST_NAME: usize = 16;
 
+/// The bytes of the longest number as a string of an array: `$20`, the digits and the sign, and two ends of lines.
+const LONGEST_ITEM: usize = 27;
+
 /// The words of a request, at least one.
 struct Words<'a> {
     bytes: &'a [u8],
@@ -98,6 +101,8 @@ async fn next(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: 
     let ids = mint::many(name, count, shared.limits.wait).await?;
     session.rooms.extend(room);
     reply.array(ids.len());
+    // At once: a buffer that grows leaves holes in memory.
+    reply.bytes.reserve(LONGEST_ITEM * ids.len());
     in_pieces(&ids, |ids| ids.iter().for_each(|id| reply.number(*id))).await;
     Ok(())
 }
