@@ -40,13 +40,9 @@ fn slips(given: &str, name: &str) -> Option<usize> {
     if given.strip_suffix("id") == Some(name) {
         return Some(0);
     }
-    let (lengths, length) = (given.chars().count().abs_diff(name.chars().count()), given.chars().count().max(name.chars().count()));
-    let most = (length / 4).max(usize::from(length > 2));
-    if lengths > most {
-        return None;
-    }
-    let distance = strsim::osa_distance(given, name);
-    (distance <= most).then_some(distance)
+    let (a, b) = (given.chars().count(), name.chars().count());
+    let most = (a.max(b) / 4).max(usize::from(a.max(b) > 2));
+    (a.abs_diff(b) <= most).then(|| strsim::osa_distance(given, name)).filter(|&distance| distance <= most)
 }
 
 #[cfg(test)]

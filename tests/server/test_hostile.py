@@ -335,7 +335,7 @@ def processor_s(server):
 
 
 def test_a_request_in_single_bytes_is_read_once(server):
-    """What came before is not read again at each byte: 65 KB took 3.2 s of a processor, without a token."""
+    """It is not read from its start at each byte: 65 KB took 3.2 s of a processor, without a token."""
 
     def used(before):
         words = before.count(b"$") + 1
@@ -432,7 +432,6 @@ def test_answers_that_nobody_takes_are_bounded(tmp_path):
                     # The kernel has room for the first one or two.
                     connection.sendall(4 * asked)
                 settled(lambda: resident_kib(server) // 1024)
-                print("RSS", port, start, resident_kib(server))
                 assert resident_kib(server) < 128 * 1024
                 # Who takes what it asks for is served meanwhile: other names whole, and this one in smaller batches.
                 assert len(set(server.ids("items", 100_000))) == 100_000

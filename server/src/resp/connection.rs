@@ -34,9 +34,9 @@ const KEPT: usize = 4 * 1024;
 /// The time limits of a connection, after which it is closed.
 #[derive(Clone, Copy)]
 struct Patience {
-    /// For a login, where tokens are needed.
+    /// The limit of a login, where tokens are needed.
     login: Duration,
-    /// For the next bytes of an answer to be taken.
+    /// The longest time in which nothing of an answer is taken.
     untaken: Duration,
 }
 
