@@ -66,8 +66,9 @@ fn handed(listener: std::net::TcpListener) -> io::Result<TcpListener> {
 fn set_limits(socket: &SockRef<'_>) -> io::Result<()> {
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE_AGAIN).with_retries(KEEPALIVE_CHECKS);
     socket.set_tcp_keepalive(&keepalive)?;
+    // A kernel that does not know it holds more of an answer, and that is all.
     #[cfg(target_os = "linux")]
-    socket.set_tcp_notsent_lowat(UNSENT)?;
+    let _ = socket.set_tcp_notsent_lowat(UNSENT);
     Ok(())
 }
 

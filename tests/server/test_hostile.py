@@ -439,3 +439,21 @@ def test_answers_that_nobody_takes_are_bounded(tmp_path):
                 with server.redis() as client:
                     assert len(client.execute_command("FRAZIL.NEXT", "items", "COUNT", 100_000)) == 100_000
             assert process.await_true(lambda: resident_kib(server) < start + 32 * 1024, PATIENCE_S), (port, start, resident_kib(server))
+
+
+def test_a_large_batch_is_sent_before_the_next_one_is_made(tmp_path):
+    """It has room that others wait for, and with enough of them this connection as well."""
+    # 1024 IDs a second: 4 batches of 600 take at least two ticks after the first.
+    name = "orders=layout='time:31@1s node:20 sequence:10 epoch:2025-01-01' node=3 start=zero exhausted=wait:60s"
+    batches, size, came = 4, 600, []
+    asked = b"*4\r\n$11\r\nFRAZIL.NEXT\r\n$6\r\norders\r\n$5\r\nCOUNT\r\n$3\r\n%d\r\n" % size
+    with Replica(tmp_path, name, "--max-wait-ms=60000") as server:
+        connection = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S)
+        with connection, connection.makefile("rb") as answers:
+            connection.sendall(batches * asked)
+            for _ in range(batches):
+                assert answers.readline() == b"*%d\r\n" % size
+                for _ in range(2 * size):
+                    answers.readline()
+                came.append(time.monotonic())
+    assert came[-1] - came[0] > 0.9

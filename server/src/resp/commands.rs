@@ -15,6 +15,9 @@ use std::ops::Range;
 /// The longest name of a command, for a lookup in capitals without allocation.
 const LONGEST_NAME: usize = 16;
 
+/// The largest batch that is sent with the answers around it, which are bounded together; each larger one is sent by itself.
+const SENT_TOGETHER: usize = 500;
+
 /// The bytes of the longest number as a string of an array: `$20`, the digits and the sign, and two ends of lines.
 const LONGEST_ITEM: usize = 27;
 
@@ -97,9 +100,10 @@ async fn next(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: 
         return Ok(());
     }
     let count = shared.count("COUNT", words.text(3))?;
-    let room = untaken::reserve(name, count, shared.limits.wait).await?;
+    if count > SENT_TOGETHER {
+        session.room = untaken::reserve(name, count, shared.limits.wait).await?;
+    }
     let ids = mint::many(name, count, shared.limits.wait).await?;
-    session.rooms.extend(room);
     reply.array(ids.len());
     // At once: a buffer that grows leaves holes in memory.
     reply.bytes.reserve(LONGEST_ITEM * ids.len());

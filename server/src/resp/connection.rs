@@ -112,9 +112,9 @@ async fn serve_with(
             }
             if let Some(place) = session.place.take() {
                 is_gone = !is_sent(&mut stream, &mut reply, patience, Some(place.until)).await;
-            } else if reply.bytes.len() >= FLUSH {
+            } else if reply.bytes.len() >= FLUSH || session.room.is_some() {
                 is_gone = !is_sent(&mut stream, &mut reply, patience, login_ends(&session)).await;
-                session.rooms.clear();
+                session.room = None;
                 // A pipeline of large batches is long work: yield.
                 tokio::task::yield_now().await;
             }
@@ -128,7 +128,6 @@ async fn serve_with(
         if is_gone || !is_sent(&mut stream, &mut reply, patience, login_ends(&session)).await {
             return;
         }
-        session.rooms.clear();
         if asked >= TURN {
             // The pipeline may have more commands, and take long: yield.
             tokio::task::yield_now().await;

@@ -14,15 +14,15 @@ pub struct Session {
     label: Vec<u8>,
     /// The place of a store's answer, which is sent and released before the next question.
     pub place: Option<Place>,
-    /// The room of batches that are not sent yet.
-    pub rooms: Vec<Taken>,
+    /// The room of a batch, which is sent and released before the next command: nobody waits for room that its own answers have.
+    pub room: Option<Taken>,
     /// The connection is closed after this reply.
     pub is_over: bool,
 }
 
 impl Session {
     pub fn new(id: u64) -> Self {
-        Session { id, token: None, label: vec![], place: None, rooms: vec![], is_over: false }
+        Session { id, token: None, label: vec![], place: None, room: None, is_over: false }
     }
 
     pub fn label(&self) -> &[u8] {
