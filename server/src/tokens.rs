@@ -1,6 +1,7 @@
 //! Tokens with rights on names, from a file that a reload reads again.
 
 use crate::lend::ALL;
+use crate::log;
 use crate::refusal::{Refusal, Result as Answer};
 use crate::settings::{place, spec_error};
 use arc_swap::ArcSwap;
@@ -8,6 +9,7 @@ use frazil::{Error, ErrorKind, Result, did_you_mean};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
@@ -79,6 +81,9 @@ impl Tokens {
             let form = "each token is a table: [LABEL], with secret=, mint=[names], lease=[names], admin=true or false";
             spec_error(format!("{shown}{}: {form}", place(&text, &error)))
         })?;
+        if parsed.values().any(|entry| !entry.secret.starts_with(ENV)) {
+            warn_of_readers(path);
+        }
         let mut tokens = vec![];
         for (label, entry) in parsed {
             let secret = match entry.secret.strip_prefix(ENV) {
@@ -120,6 +125,15 @@ impl Tokens {
             }
         }
         found
+    }
+}
+
+/// Logs a warning where every account of the machine may read the secrets.
+fn warn_of_readers(path: &Path) {
+    let may_others = std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0);
+    if may_others {
+        let text = format!("every account of this machine may read {0}: chmod o-r {0}", path.display());
+        log::warning("tokens.exposed", &[("text", &text)]);
     }
 }
 

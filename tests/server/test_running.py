@@ -142,7 +142,14 @@ def test_tokens(tmp_path):
             assert client.incr("invoice") == 2
             with pytest.raises(redis.ResponseError, match="shop"):
                 client.incr("orders")
+            # Every account may read what `write_text` has made, until it may not.
+            file.chmod(0o640)
+            server.reload("tokens.read")
+        exposed = [event["text"] for event in server.events() if event["event"] == "tokens.exposed"]
+        assert len(exposed) == 2 and all(text.endswith(f"chmod o-r {file}") for text in exposed)
         metrics = server.ask("GET", "/metrics", bearer(OPERATOR), port="admin")[2].decode()
+        for code in ("NOAUTH", "WRONGPASS", "NOPERM|FORBIDDEN"):
+            assert re.search(rf'^frazil_server_requests_total{{protocol="resp",code="({code})"}} [1-9]', metrics, re.MULTILINE)
         assert server.end() == 0
         for secret in (SHOP, OPERATOR, OTHER):
             assert secret not in server.log.read_text() + metrics

@@ -71,9 +71,10 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         _ => {
             let before = reply.bytes.len();
             other(shared, session, name, &words, reply);
-            // The reply already has the command's own error.
-            if reply.bytes.get(before) == Some(&b'-') {
-                port.refused("ERR");
+            // The reply already has the command's own error, which begins with its code.
+            if let Some((b'-', error)) = reply.bytes[before..].split_first() {
+                let code = error.split(|&byte| byte == b' ').next().unwrap_or_default();
+                port.refused(&String::from_utf8_lossy(code));
                 return false;
             }
             Ok(())
