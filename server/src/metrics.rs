@@ -7,6 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 use std::fmt;
@@ -47,6 +48,8 @@ pub struct Metrics {
     registry: Registry,
     pub panics: Counter,
     pub log_lines_lost: Counter,
+    /// 1, or 0 after a reload that kept what was there.
+    pub last_reload: Gauge,
     pub http: Arc<Port>,
     pub resp: Arc<Port>,
     pub admin: Arc<Port>,
@@ -76,6 +79,11 @@ impl Metrics {
             "Lines of the log that nobody took in time, or that could not be written",
             log_lines_lost.clone(),
         );
+        let last_reload = Gauge::default();
+        last_reload.set(1);
+        let help = "Whether the last reload found valid files: 0 if what was there is kept";
+        registry.register("last_reload_successful", help, last_reload.clone());
+        registry.register("build", "The version of the server", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         let port = |protocol: &'static str| {
             let labels = [("protocol", protocol)];
             Arc::new(Port {
@@ -89,7 +97,7 @@ impl Metrics {
             })
         };
         let (http, resp, admin) = (port("http"), port("resp"), port("admin"));
-        Metrics { registry, panics, log_lines_lost, http, resp, admin }
+        Metrics { registry, panics, log_lines_lost, last_reload, http, resp, admin }
     }
 
     /// Returns all metrics as OpenMetrics text, which Prometheus reads.

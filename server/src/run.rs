@@ -180,11 +180,13 @@ fn reload(shared: &Shared) {
     if serves {
         systemd::reloading();
     }
-    match shared.gate.reload() {
+    let (tokens, certificates) = (shared.gate.reload(), shared.tls.as_ref().map(Tls::reload));
+    shared.metrics.last_reload.set((tokens.is_ok() && !matches!(certificates, Some(Err(_)))).into());
+    match tokens {
         Ok(count) => log::info("tokens.read", &[("tokens", &count.to_string())]),
         Err(error) => log::error("tokens.kept", error.kind().name(), &error.to_string()),
     }
-    match shared.tls.as_ref().map(Tls::reload) {
+    match certificates {
         None => {}
         Some(Ok(())) => log::info("certificates.read", &[]),
         Some(Err(error)) => log::error("certificates.kept", error.kind().name(), &error.to_string()),

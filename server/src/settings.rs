@@ -1,7 +1,7 @@
 //! Settings, from three places: flags, then the environment, then a file.
 
 use clap::{Args, FromArgMatches};
-use frazil::{Error, ErrorKind, Result};
+use frazil::{Error, ErrorKind, Result, did_you_mean};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ const NAMES: &str = "FRAZIL_SERVER_NAMES";
 #[derive(Args, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// The served names: a name, and what `Snowflake::open` takes; or `segment`, `tickets`, `buffered`, and what those take
+    /// The served names: a name, and what `Snowflake::open` takes; or `segment`, `tickets`, `buffered`, `lend`, and what those take
     #[arg(value_name = "NAME=SPEC")]
     #[serde(skip)]
     pub names: Vec<String>,
@@ -90,11 +90,14 @@ impl Settings {
     /// The variables as flags, so that both are read alike.
     fn from_environment() -> Result<Self> {
         let command = Settings::augment_args(clap::Command::new("environment").no_binary_name(true));
+        let flag_of = |long: &str| long.to_uppercase().replace('-', "_");
+        let known: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_long).chain(["names"]).map(flag_of).collect();
+        check_variables(std::env::vars_os(), &known)?;
         let mut flags = vec![];
         for argument in command.get_arguments() {
             let Some(long) = argument.get_long() else { continue };
-            let variable = PREFIX.to_owned() + &long.to_uppercase().replace('-', "_");
-            let Some(value) = std::env::var_os(&variable) else { continue };
+            let value = std::env::var_os(PREFIX.to_owned() + &flag_of(long));
+            let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
             let mut flag = OsString::from(format!("--{long}="));
             flag.push(value);
             flags.push(flag);
@@ -155,6 +158,22 @@ impl Settings {
             threads: self.threads.or(below.threads),
         }
     }
+}
+
+/// Refuses variables that are a slip of a known one. Others are not ours: Kubernetes sets `FRAZIL_SERVER_PORT` beside a service of this
+/// name.
+///
+/// # Errors
+/// `UNKNOWN_KEY`.
+fn check_variables(all: impl Iterator<Item = (OsString, OsString)>, known: &[String]) -> Result<()> {
+    for (name, _) in all {
+        let Some(its) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+        let near = did_you_mean(its, known.iter().map(String::as_str));
+        if !near.is_empty() && !known.iter().any(|known| known == its) {
+            return Err(Error::new(ErrorKind::UnknownKey, format!("{PREFIX}{its} is no setting{near}")));
+        }
+    }
+    Ok(())
 }
 
 pub fn spec_error(why: String) -> Error {

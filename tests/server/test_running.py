@@ -70,6 +70,22 @@ def test_everyone_is_served_where_that_is_wanted():
         assert told.returncode == 0 and "0.0.0.0:8080" in told.stdout, told.stderr
 
 
+def test_variables_that_are_empty_or_misspelt():
+    # Kubernetes sets such ones beside a service that has the server's name.
+    others = {"FRAZIL_SERVER_PORT": "tcp://10.0.0.1:80", "FRAZIL_SERVER_SERVICE_HOST": "10.0.0.1", "FRAZIL_SERVER_PORT_80_TCP": "x"}
+    told = run("check", "a=standard node=1", env=others | {"FRAZIL_SERVER_HTTP": "", "FRAZIL_SERVER_MAX_COUNT": ""})
+    assert told.returncode == 0 and "127.0.0.1:8080" in told.stdout, told.stderr
+    for slip, meant in (
+        ("TOKEN", "TOKENS"),
+        ("HTPP", "HTTP"),
+        ("MAXCOUNT", "MAX_COUNT"),
+        ("TLS_CLIENTS_CA", "TLS_CLIENT_CA"),
+        ("NAME", "NAMES"),
+    ):
+        told = run("check", "a=standard node=1", env={f"FRAZIL_SERVER_{slip}": "1"})
+        assert told.returncode == 1 and f"FRAZIL_SERVER_{slip} is no setting (did you mean {meant}?)" in told.stderr, told.stderr
+
+
 def test_a_variable_that_says_no_goes_before_the_file(tmp_path):
     file = tmp_path / "server.toml"
     file.write_text('insecure = true\nhttp = "0.0.0.0:8080"\n[names]\na = "standard node=1"\n')
@@ -114,6 +130,11 @@ def test_tokens(tmp_path):
         def status(path, token=None, method="POST", port="http"):
             return server.ask(method, path, bearer(token) if token else {}, port=port)[0]
 
+        def last_reload():
+            metrics = server.ask("GET", "/metrics", bearer(OPERATOR), port="admin")[2].decode()
+            assert re.search(r'^frazil_server_build_info{version="\d+\.\d+\.\d+"} 1$', metrics, re.MULTILINE)
+            return re.search(r"^frazil_server_last_reload_successful (\d)$", metrics, re.MULTILINE)[1]
+
         assert [status("/v1/orders/next", token) for token in (None, OTHER, SHOP, OPERATOR)] == [401, 401, 200, 403]
         # Who may not, does not learn what there is.
         assert [status(f"/v1/{name}/next", SHOP) for name in ("invoice", "none")] == [403, 403]
@@ -137,8 +158,10 @@ def test_tokens(tmp_path):
             file.write_text("[shop]\nsecret = 5")
             server.reload("tokens.kept")
             assert client.incr("orders") > 0
+            assert last_reload() == "0"
             write_tokens(file, ["invoice"])
             server.reload("tokens.read")
+            assert last_reload() == "1"
             assert client.incr("invoice") == 2
             with pytest.raises(redis.ResponseError, match="shop"):
                 client.incr("orders")
