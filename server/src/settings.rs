@@ -90,13 +90,13 @@ impl Settings {
     /// The variables as flags, so that both are read alike.
     fn from_environment() -> Result<Self> {
         let command = Settings::augment_args(clap::Command::new("environment").no_binary_name(true));
-        let flag_of = |long: &str| long.to_uppercase().replace('-', "_");
-        let known: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_long).chain(["names"]).map(flag_of).collect();
-        check_variables(std::env::vars_os(), &known)?;
+        let suffix = |long: &str| long.to_uppercase().replace('-', "_");
+        let known: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_long).chain(["names"]).map(suffix).collect();
+        check_variables(&known)?;
         let mut flags = vec![];
         for argument in command.get_arguments() {
             let Some(long) = argument.get_long() else { continue };
-            let value = std::env::var_os(PREFIX.to_owned() + &flag_of(long));
+            let value = std::env::var_os(PREFIX.to_owned() + &suffix(long));
             let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
             let mut flag = OsString::from(format!("--{long}="));
             flag.push(value);
@@ -165,8 +165,8 @@ impl Settings {
 ///
 /// # Errors
 /// `UNKNOWN_KEY`.
-fn check_variables(all: impl Iterator<Item = (OsString, OsString)>, known: &[String]) -> Result<()> {
-    for (name, _) in all {
+fn check_variables(known: &[String]) -> Result<()> {
+    for (name, _) in std::env::vars_os() {
         let Some(its) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
         let near = did_you_mean(its, known.iter().map(String::as_str));
         if !near.is_empty() && !known.iter().any(|known| known == its) {

@@ -4,7 +4,7 @@ use super::answer::{Answer, Whole};
 use crate::names::Name;
 use crate::refusal::Result;
 use crate::share::Taken;
-use crate::untaken::SMALL;
+use crate::untaken::LONGEST_ID;
 use bytes::Bytes;
 use frazil::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +14,6 @@ use tokio::time::timeout;
 
 /// The most untaken bytes of a connection's batches of one name. A single batch may be longer.
 const MOST: usize = 256 * 1024;
-/// The bytes of an ID in its longest format.
-const LONGEST_ID: usize = 24;
 /// The longest wait of a batch for room.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -31,13 +29,10 @@ impl Backpressure {
     ///
     /// # Errors
     /// `WOULD_BLOCK` where it does not take them in time.
-    pub async fn take(&self, name: &Arc<Name>, count: usize) -> Result<Option<OwnedSemaphorePermit>> {
-        if count <= SMALL {
-            return Ok(None);
-        }
+    pub async fn take(&self, name: &Arc<Name>, count: usize) -> Result<OwnedSemaphorePermit> {
         let bytes = (count * LONGEST_ID).min(MOST) as u32;
         match timeout(PATIENCE, self.of(name).acquire_many_owned(bytes)).await {
-            Ok(Ok(permit)) => Ok(Some(permit)),
+            Ok(Ok(permit)) => Ok(permit),
             _ => Err(Error::new(ErrorKind::WouldBlock, "the answers that this connection asked for before are not taken").into()),
         }
     }
@@ -53,32 +48,23 @@ impl Backpressure {
     }
 }
 
-/// The room of an answer: its connection's, and that of all connections.
-pub struct Place {
-    _connection: Option<OwnedSemaphorePermit>,
-    all: Option<Taken>,
-}
+/// The room of an answer: its connection's, where that has several answers at once, and that of all connections. A small one needs none.
+pub struct Place(pub Option<(Option<OwnedSemaphorePermit>, Taken)>);
 
 impl Place {
-    pub fn new(connection: Option<OwnedSemaphorePermit>, all: Option<Taken>) -> Self {
-        Place { _connection: connection, all }
-    }
-
     /// Binds the room to an answer until its bytes are taken.
     pub fn hold(self, answer: Answer) -> Answer {
-        if self.all.is_none() {
-            return answer;
-        }
+        let Place(Some(room)) = self else { return answer };
         answer.map(|body| {
             let bytes = body.into_bytes();
-            Whole::new(Bytes::from_owner(Held { bytes, _place: self }))
+            Whole::new(Bytes::from_owner(Held { bytes, _room: room }))
         })
     }
 }
 
 struct Held {
     bytes: Bytes,
-    _place: Place,
+    _room: (Option<OwnedSemaphorePermit>, Taken),
 }
 
 impl AsRef<[u8]> for Held {

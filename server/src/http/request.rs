@@ -14,6 +14,9 @@ use hyper::{Method, Request};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// The largest batch that needs no room: all those of a connection are few bytes.
+const SMALL: usize = 50;
+
 pub struct RequestContext<'a> {
     pub shared: &'a Shared,
     pub request: &'a Request<Incoming>,
@@ -89,12 +92,15 @@ impl<'a> RequestContext<'a> {
     /// # Errors
     /// Those of [`Backpressure::take`] and [`untaken::reserve`].
     pub async fn reserve(&self, name: &Arc<Name>, count: usize) -> Result<Place> {
+        if count <= SMALL {
+            return Ok(Place(None));
+        }
         let connection = match self.request.extensions().get::<Backpressure>() {
-            Some(room) => room.take(name, count).await?,
+            Some(room) => Some(room.take(name, count).await?),
             None => None,
         };
         let all = untaken::reserve(name, count, self.shared.limits.wait).await?;
-        Ok(Place::new(connection, all))
+        Ok(Place(Some((connection, all))))
     }
 
     /// Parses the query, which may have only these keys.

@@ -102,7 +102,7 @@ async fn next(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: 
     }
     let count = shared.count("COUNT", words.text(3))?;
     if count > SENT_TOGETHER {
-        session.room = untaken::reserve(name, count, shared.limits.wait).await?;
+        session.room = Some(untaken::reserve(name, count, shared.limits.wait).await?);
     }
     let ids = mint::many(name, count, shared.limits.wait).await?;
     reply.array(ids.len());

@@ -111,9 +111,9 @@ async fn serve_with(
                 }
             }
             if let Some(place) = session.place.take() {
-                is_gone = !is_sent(&mut stream, &mut reply, patience, Some(place.until)).await;
+                is_gone = !is_sent(&mut stream, &mut reply, patience.untaken, Some(place.until)).await;
             } else if reply.bytes.len() >= FLUSH || session.room.is_some() {
-                is_gone = !is_sent(&mut stream, &mut reply, patience, login_ends(&session)).await;
+                is_gone = !is_sent(&mut stream, &mut reply, patience.untaken, login_ends(&session)).await;
                 session.room = None;
                 // A pipeline of large batches is long work: yield.
                 tokio::task::yield_now().await;
@@ -125,7 +125,7 @@ async fn serve_with(
                 access_log::pipeline(peer, asked, refused, since);
             }
         }
-        if is_gone || !is_sent(&mut stream, &mut reply, patience, login_ends(&session)).await {
+        if is_gone || !is_sent(&mut stream, &mut reply, patience.untaken, login_ends(&session)).await {
             return;
         }
         if asked >= TURN {
@@ -143,8 +143,8 @@ async fn serve_with(
 }
 
 /// Sends all replies; returns `false` if the client takes nothing for too long, or not all by `by`, and then the connection is closed.
-async fn is_sent(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, patience: Patience, by: Option<Instant>) -> bool {
-    let sent = send(stream, reply, patience.untaken);
+async fn is_sent(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, untaken: Duration, by: Option<Instant>) -> bool {
+    let sent = send(stream, reply, untaken);
     match by {
         Some(by) => matches!(timeout_at(by.into(), sent).await, Ok(Ok(()))),
         None => sent.await.is_ok(),
