@@ -116,7 +116,7 @@ mod tests {
                 scope.spawn(|| {
                     let name = Arc::new(Share::default());
                     for n in 0..20_000 {
-                        let taken = name.take(&POOL, n % 400);
+                        let taken = name.take(&POOL, n % 401);
                         MOST.fetch_max(POOL.taken.load(Ordering::Relaxed), Ordering::Relaxed);
                         drop(taken);
                     }
