@@ -168,6 +168,8 @@ mod text;
 mod thread;
 mod time;
 mod wait;
+#[cfg(windows)]
+mod windows;
 
 #[doc(hidden)]
 pub use cancel::Uncancelled;

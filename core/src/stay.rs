@@ -5,22 +5,16 @@
 #[cfg(windows)]
 #[doc(hidden)]
 pub fn stay() {
-    use std::ffi::c_void;
     use std::sync::Once;
-
-    const PIN: u32 = 1;
-    const FROM_ADDRESS: u32 = 4;
-
-    #[link(name = "kernel32")]
-    unsafe extern "system" {
-        fn GetModuleHandleExW(flags: u32, address: *const c_void, module: *mut *mut c_void) -> i32;
-    }
+    use windows_sys::Win32::System::LibraryLoader::{
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS as FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_PIN as PIN, GetModuleHandleExW,
+    };
 
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let mut module = std::ptr::null_mut();
         // SAFETY: an address within this module, and a place for its handle, which PIN leaves to nobody.
-        unsafe { GetModuleHandleExW(PIN | FROM_ADDRESS, stay as fn() as *const c_void, &raw mut module) };
+        unsafe { GetModuleHandleExW(PIN | FROM_ADDRESS, stay as fn() as *const u16, &raw mut module) };
     });
 }
 

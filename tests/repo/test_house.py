@@ -12,7 +12,7 @@ import house
 # Files that stand in a circle of imports, and files of more than 250 lines of code. These figures may only fall.
 IN_CIRCLES = {"core": 0, "cli": 0, "server": 0, "python": 0, "node": 0, "c-api": 0}
 LONG = {"core": 5, "cli": 4, "server": 1, "python": 0, "node": 0, "c-api": 0}
-# What a stranger reads of the core: without the clients of stores, and what is there for the command line.
+# What a stranger reads of the core: without the clients of stores, Windows' own files, and what is there for the command line.
 CORE_LINES = 12_273
 
 
@@ -34,7 +34,7 @@ def test_files_are_short(crates, name):
 
 def test_the_core_stays_small(crates):
     rooms = crates["core"]["rooms"]
-    lines = crates["core"]["lines"] - rooms.get("store", 0) - rooms.get("admin", 0)
+    lines = crates["core"]["lines"] - sum(rooms.get(room, 0) for room in ("store", "admin", "windows"))
     assert lines <= CORE_LINES, rooms
 
 

@@ -76,7 +76,8 @@ static PLAIN: Page = Page::new();
 static IS_WIPED: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn is_wiped() -> bool {
-    IS_WIPED.load(Ordering::Relaxed)
+    // Where nothing forks, no child has the page of its parent.
+    cfg!(not(unix)) || IS_WIPED.load(Ordering::Relaxed)
 }
 
 /// Makes the page, and finds where the generation is to be read.

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "etcd")]
 use super::etcd;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use super::file;
 #[cfg(feature = "redis")]
 use super::redis;
@@ -59,7 +59,7 @@ impl Kind {
     const fn is_built(self) -> bool {
         match self {
             Kind::Memory => true,
-            Kind::Local | Kind::File => cfg!(unix),
+            Kind::Local | Kind::File => cfg!(any(unix, windows)),
             Kind::Redis => cfg!(feature = "redis"),
             Kind::Sql => cfg!(feature = "sql"),
             Kind::Etcd => cfg!(feature = "etcd"),
@@ -88,7 +88,7 @@ impl Address {
         // Only the scheme is shown: what follows it may be a password.
         let scheme = text.split(':').next().unwrap_or_default();
         let mend = match kind {
-            Kind::Local | Kind::File => "local and file: need a Unix system",
+            Kind::Local | Kind::File => "local and file: need Unix or Windows",
             _ => "in Rust the others are features (stores: all), in C the full library has them, a lean one (`make demo`'s) has not",
         };
         let why = format!("store={scheme} is not in this build of frazil, which has: {}; {mend}", built.join(", "));
@@ -134,7 +134,7 @@ impl Address {
     #[cfg(feature = "admin")]
     pub fn missing_folder(&self) -> Result<Option<&str>> {
         let folder = self.0.expose().strip_prefix("file:").filter(|folder| !std::path::Path::new(folder).exists());
-        #[cfg(unix)]
+        #[cfg(any(unix, windows))]
         folder.map_or(Ok(()), |folder| file::check_place(folder.as_ref()))?;
         Ok(folder)
     }
@@ -144,9 +144,9 @@ impl Address {
     pub fn passing(&self) -> Option<&'static str> {
         match self.kind().ok()? {
             Kind::Memory => Some("memory, which ends with this process"),
-            #[cfg(unix)]
+            #[cfg(any(unix, windows))]
             Kind::Local => file::passing(&file::local_dir().ok()?),
-            #[cfg(unix)]
+            #[cfg(any(unix, windows))]
             Kind::File => file::passing(self.0.expose()["file:".len()..].as_ref()),
             _ => None,
         }
@@ -211,9 +211,9 @@ impl Address {
     #[cfg(feature = "admin")]
     pub fn look(&self, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
         match self.kind()? {
-            #[cfg(unix)]
+            #[cfg(any(unix, windows))]
             Kind::Local => file::look_local(timeout),
-            #[cfg(unix)]
+            #[cfg(any(unix, windows))]
             Kind::File => file::look(self.0.expose()["file:".len()..].as_ref(), timeout),
             #[cfg(feature = "sql")]
             Kind::Sql => sql::look(self.0.expose(), timeout),
@@ -225,14 +225,14 @@ impl Address {
     ///
     /// # Errors
     /// `STORE_*`, naming the address without its credentials.
-    #[cfg_attr(not(unix), allow(unused_variables, reason = "memory may be all that is left"))]
+    #[cfg_attr(not(any(unix, windows)), allow(unused_variables, reason = "memory may be all that is left"))]
     pub fn connect(&self, timeout: Duration) -> Result<Box<dyn Store>> {
         let text = self.0.expose();
         match self.kind()? {
             Kind::Memory => memory::connect(),
-            #[cfg(unix)]
+            #[cfg(any(unix, windows))]
             Kind::Local => file::connect_local(timeout),
-            #[cfg(unix)]
+            #[cfg(any(unix, windows))]
             Kind::File => file::connect(text["file:".len()..].as_ref(), true, timeout),
             #[cfg(feature = "redis")]
             Kind::Redis => redis::connect(text, timeout),

@@ -6,7 +6,7 @@
 mod address;
 #[cfg(feature = "etcd")]
 mod etcd;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod file;
 #[cfg(any(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod history;

@@ -14,15 +14,11 @@
 //! clock, which is up to 10 ms behind (2 s on FAT, 1 s on an ext4 with inodes of 128 bytes). It comes back by a system call
 //! that no preloaded library sees: where libfaketime turns this process's clock, it turns fstat's answers too.
 
-use super::place::{Folder, Status, is_absent};
-use super::refusal::{self, Refuse};
+use super::refusal::{self, Refuse, is_absent};
+use super::system::{ClosedInChild, Folder, Status, closed_in_child, is_at, read_clock};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork::ClosedInChild;
 use crate::store::Key;
-use rustix::fs::{fstat, lstat};
 use std::fs::{File, TryLockError};
-use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -162,13 +158,13 @@ enum Waited {
 impl Opened {
     fn hold(self, dir: &Path, attempt: Attempt, patience: &mut Patience, needed: &impl Fn() -> Result<bool>) -> Result<Waited> {
         let Opened { file, status, path } = self;
-        let closed_in_child = ClosedInChild::new(file.as_fd());
+        let closed_in_child = closed_in_child(&file);
         loop {
             match attempt(&file) {
                 Ok(()) => break,
                 Err(TryLockError::Error(why)) => return Err(why).refuse(dir, &path),
                 Err(TryLockError::WouldBlock) if !needed()? => return Ok(Waited::NotNeeded),
-                Err(TryLockError::WouldBlock) if patience.is_over() => return Err(busy(dir, &path, patience.timeout, status.inode)),
+                Err(TryLockError::WouldBlock) if patience.is_over() => return Err(busy(dir, &path, patience.timeout, &status)),
                 Err(TryLockError::WouldBlock) => patience.pause(),
             }
         }
@@ -177,21 +173,8 @@ impl Opened {
     }
 }
 
-/// An empty byte more or less: it takes no space, so a full disk does not stop the clock. Where another process is faster
-/// the size may not change here, but then it has changed since this call began.
-fn read_clock(file: &File) -> io::Result<i64> {
-    let empty = fstat(file)?.st_size == 0;
-    file.set_len(u64::from(empty))?;
-    Ok(Status::new(fstat(file)?).modified_ms)
-}
-
-/// Returns whether a name leads to this very file.
-fn is_at(path: &Path, status: &Status) -> bool {
-    lstat(path).is_ok_and(|there| Status::new(there).is_same_file(status))
-}
-
-fn busy(dir: &Path, path: &Path, timeout: Duration, inode: u64) -> Error {
-    let holder = match holder(inode) {
+fn busy(dir: &Path, path: &Path, timeout: Duration, status: &Status) -> Error {
+    let holder = match holder(status) {
         Some(process) => format!("process {process} seems to hold it, perhaps stopped or waiting for the disk"),
         None => "another process holds it, perhaps stopped or waiting for the disk".to_owned(),
     };
@@ -202,12 +185,12 @@ fn busy(dir: &Path, path: &Path, timeout: Duration, inode: u64) -> Error {
 }
 
 /// The process that the kernel's table names for a lock, as far as it can be seen from here.
-fn holder(inode: u64) -> Option<u32> {
+fn holder(status: &Status) -> Option<u32> {
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
         let [_, "FLOCK", _, _, process, file, ..] = words[..] else { return None };
-        let found = file.rsplit(':').next()?.parse() == Ok(inode);
+        let found = file.rsplit(':').next()?.parse() == Ok(status.inode);
         process.parse().ok().filter(|process| found && *process != 0)
     })
 }

@@ -12,8 +12,8 @@
 //! nothing of its neighbours, and what is torn or lost by a bad disk is one slot. A namespace of 1000
 //! slots takes 8 MiB, and it is read in 10 ms; one of 2^20 is read in seconds, so it needs a long timeout.
 //!
-//! A namespace's folder is made when it is first asked for, also by a load. Where a file system takes `a` and
-//! `A` for the same name, so does the store: such namespaces share their slots.
+//! A namespace's folder is made when it is first asked for, also by a load. Its name is the namespace's, encoded where a system takes two
+//! such names for one: see [`names`].
 //!
 //! **The locks** are taken for one compare-and-set and given back before the call returns, so
 //! nobody waits for a process longer than for its disk. Nothing is kept between calls: no descriptor, and no
@@ -30,18 +30,23 @@
 
 mod folder;
 mod lock;
+mod names;
 #[cfg(feature = "lend")]
 mod origin;
-mod place;
 mod record;
 mod refusal;
 mod space;
+#[cfg_attr(unix, path = "unix/mod.rs")]
+#[cfg_attr(windows, path = "windows/mod.rs")]
+mod system;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "admin")]
+pub(super) use folder::check_place;
 pub(super) use folder::local_dir;
 #[cfg(feature = "admin")]
-pub(super) use folder::{check_place, passing};
+pub(super) use system::passing;
 
 use super::{Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
@@ -107,7 +112,11 @@ fn open(dir: &Path, rules: Rules, timeout: Duration, looks: bool) -> Result<Box<
         return Err(Error::new(ErrorKind::Spec, "store=file: names no folder: write file:DIR, as in file:/var/lib/frazil"));
     }
     if !dir.is_absolute() {
-        let why = "the path is not absolute, and processes in other folders would not meet there: write file:/DIR";
+        let why = if cfg!(windows) {
+            r"the path is not absolute, and processes in other folders would not meet there: write file:C:\DIR"
+        } else {
+            "the path is not absolute, and processes in other folders would not meet there: write file:/DIR"
+        };
         return Err(refusal::error(dir, ErrorKind::Spec, why));
     }
     folder::prepare(dir, rules)?;
@@ -119,13 +128,10 @@ impl FileStore {
     /// made again, once or twice.
     fn within<T>(&self, namespace: &str, mut work: impl FnMut(&Space<'_>) -> Result<Option<T>>) -> Result<T> {
         let deadline = Instant::now() + self.timeout;
-        if namespace.is_empty() || namespace == "." || namespace == ".." {
-            let why = format!("namespace={namespace:?} cannot be the name of a folder in file:{}: choose another", self.dir.display());
-            return Err(Error::new(ErrorKind::Spec, why));
-        }
+        let name = names::encode(namespace);
         let mut make = false;
         for _ in 0..3 {
-            if let Some(folder) = folder::namespace(&self.dir, namespace, self.rules, make)?
+            if let Some(folder) = system::namespace(&self.dir, &name, self.rules, make)?
                 && let Some(done) = work(&Space { dir: &self.dir, folder, timeout: self.timeout, deadline })?
             {
                 return Ok(done);
@@ -133,7 +139,7 @@ impl FileStore {
             folder::prepare(&self.dir, self.rules)?;
             make = true;
         }
-        Err(lock::vanishing(&self.dir, &self.dir.join(namespace)))
+        Err(lock::vanishing(&self.dir, &self.dir.join(name)))
     }
 }
 
@@ -143,7 +149,7 @@ impl Store for FileStore {
     }
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
-        if self.looks && folder::namespace(&self.dir, namespace, self.rules, false)?.is_none() {
+        if self.looks && system::namespace(&self.dir, &names::encode(namespace), self.rules, false)?.is_none() {
             return Ok(Loaded::default());
         }
         self.within(namespace, |space| space.load(&which))
@@ -160,7 +166,7 @@ impl Store for FileStore {
         for entry in self.dir.read_dir().refuse(&self.dir, &self.dir)? {
             let entry = entry.refuse(&self.dir, &self.dir)?;
             if entry.path().join(META).is_file() {
-                names.push(entry.file_name().to_string_lossy().into_owned());
+                names.extend(entry.file_name().to_str().and_then(names::decode));
             }
         }
         Ok(names)

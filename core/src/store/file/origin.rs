@@ -4,6 +4,7 @@
 //! made it, which no copy has both the same, and which stay as they are when the volume is mounted elsewhere. Not the folder's
 //! own: that may stand in the image of many containers. (A file system's snapshot, or a cloned disk, has both.)
 
+use super::system::sync_folder;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -27,7 +28,7 @@ pub(super) fn of(dir: &Path) -> Option<String> {
 /// Makes the origin durable: a different one after a power cut would look like another folder.
 fn sync(made: &File, dir: &Path) -> io::Result<()> {
     made.sync_all()?;
-    File::open(dir)?.sync_all()
+    sync_folder(dir)
 }
 
 #[cfg(target_os = "linux")]
@@ -55,10 +56,16 @@ fn shown(mark: &Path) -> Option<String> {
     is_told.then(|| format!("{:x}-{:x}-{:x}", status.stx_ino, status.stx_btime.tv_sec, status.stx_btime.tv_nsec))
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 fn birth(mark: &Path, _dir: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let status = mark.symlink_metadata().ok()?;
     let made = status.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(format!("{:x}-{:x}-{:x}", status.ino(), made.as_secs(), made.subsec_nanos()))
+}
+
+#[cfg(windows)]
+fn birth(mark: &Path, _dir: &Path) -> Option<String> {
+    let status = super::system::Status::at(mark).ok().filter(|status| !status.is_link())?;
+    Some(format!("{:x}-{:x}-{:x}", status.device, status.inode, status.created))
 }

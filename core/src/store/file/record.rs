@@ -24,11 +24,11 @@
 //!
 //! Both halves are allocated from the start, so a full disk stops no update where blocks are written in place.
 
-use super::place::{Folder, is_absent};
+use super::refusal::is_absent;
+use super::system::{Folder, is_bad_disk, sync_names, write_at};
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
 
 const MAGIC: &[u8; 8] = b"frazil1\n";
 const HALF: usize = 4096;
@@ -103,10 +103,6 @@ fn read_bytes(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn is_bad_disk(why: &io::Error) -> bool {
-    why.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
-}
-
 fn interpret(bytes: &[u8]) -> Found {
     let (first, second) = bytes.split_at(HALF);
     let halves = [(first, confirmed_by(second)), (second, confirmed_by(first))];
@@ -179,7 +175,7 @@ pub(super) fn create(folder: &Folder, name: &str, new: &str, text: &str) -> io::
     // No record, but the place for a confirmation, which needs the magic.
     bytes[HALF..HALF + MAGIC.len()].copy_from_slice(MAGIC);
     step()?;
-    file.write_all_at(&bytes, 0)?;
+    write_at(&file, &bytes, 0)?;
     step()?;
     file.sync_data()?;
     step()?;
@@ -196,7 +192,7 @@ pub(super) fn update(folder: &Folder, name: &str, old: &Record, text: &str) -> i
     step()?;
     let file = folder.write(name)?;
     step()?;
-    file.write_all_at(&encode(old.sequence, new.sequence, text), (new.half * HALF) as u64)?;
+    write_at(&file, &encode(old.sequence, new.sequence, text), (new.half * HALF) as u64)?;
     step()?;
     file.sync_data()?;
     confirm(&file, &new);
@@ -207,24 +203,8 @@ pub(super) fn update(folder: &Folder, name: &str, old: &Record, text: &str) -> i
 /// reader writes the record anew.
 fn confirm(file: &File, record: &Record) {
     if step().is_ok() {
-        let _ = file.write_all_at(&confirmation(record.sequence), ((1 - record.half) * HALF + CONFIRMS) as u64);
+        let _ = write_at(file, &confirmation(record.sequence), ((1 - record.half) * HALF + CONFIRMS) as u64);
     }
-}
-
-/// Puts a folder's entries on the disk; for the first record of all, also the entries of the folders that lead
-/// to it, as whoever made them may have been interrupted.
-fn sync_names(folder: &Folder, all: bool) -> io::Result<()> {
-    let device = folder.status()?.device;
-    for (distance, folder) in folder.path.ancestors().enumerate().take_while(|(distance, _)| all || *distance == 0) {
-        match File::open(folder) {
-            Ok(entries) if entries.metadata()?.dev() == device => entries.sync_all()?,
-            Ok(_) => break,
-            // A folder that may be passed through but not read is not of our making.
-            Err(why) if distance > 1 && why.kind() == io::ErrorKind::PermissionDenied => {}
-            Err(why) => return Err(why),
-        }
-    }
-    Ok(())
 }
 
 /// Stands between any two steps of a write: a test lets one of them fail, and so interrupts the write there.
@@ -253,7 +233,7 @@ pub(super) mod faults {
     pub(super) fn step() -> io::Result<()> {
         match LEFT.get() {
             u32::MAX => Ok(()),
-            0 => Err(rustix::io::Errno::IO.into()),
+            0 => Err(super::super::system::bad_disk()),
             left => {
                 LEFT.set(left - 1);
                 Ok(())

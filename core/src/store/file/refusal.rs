@@ -1,5 +1,6 @@
 //! Refusals of the operating system, as rows of the error table.
 
+use super::system;
 use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::io::{self, ErrorKind as Io};
@@ -14,6 +15,10 @@ impl<T> Refuse<T> for io::Result<T> {
     fn refuse(self, dir: &Path, file: &Path) -> Result<T> {
         self.map_err(|why| explain(dir, file, &why))
     }
+}
+
+pub(super) fn is_absent(why: &io::Error) -> bool {
+    why.kind() == Io::NotFound
 }
 
 /// Something that stands where only a file or a folder of frazil's own may.
@@ -54,20 +59,14 @@ pub(super) fn error(dir: &Path, kind: ErrorKind, why: impl AsRef<str>) -> Error 
 }
 
 fn explain(dir: &Path, file: &Path, why: &io::Error) -> Error {
-    use rustix::io::Errno;
     if let Some(Elsewhere(file, why)) = why.get_ref().and_then(|inner| inner.downcast_ref()) {
         return explain(dir, file, why);
     }
     if let Some(misplaced) = why.get_ref().and_then(|inner| inner.downcast_ref::<Misplaced>()) {
         return error(dir, ErrorKind::StoreUnsuitable, format!("{}: {misplaced}", file.display()));
     }
-    let is = |among: &[Errno]| among.iter().any(|errno| why.raw_os_error() == Some(errno.raw_os_error()));
-    let open_files = is(&[Errno::MFILE, Errno::NFILE]);
     let (kind, hint) = match why.kind() {
-        // EMLINK is FreeBSD's word for the first.
-        _ if is(&[Errno::LOOP, Errno::MLINK]) => (ErrorKind::StoreUnsuitable, "no link is followed here: remove it"),
-        // A socket, or a device without a driver.
-        _ if is(&[Errno::NXIO, Errno::NODEV, Errno::OPNOTSUPP]) => (ErrorKind::StoreUnsuitable, "a file is needed here: remove it"),
+        _ if let Some(known) = system::hint(why) => known,
         Io::PermissionDenied => (ErrorKind::StoreAuth, "this account must be able to read and write there"),
         Io::ReadOnlyFilesystem => (ErrorKind::StoreReadonly, "remount it for writing, or name another folder"),
         Io::StorageFull | Io::QuotaExceeded => (ErrorKind::StoreReadonly, "no space left: free some, or name another folder"),
@@ -76,7 +75,6 @@ fn explain(dir: &Path, file: &Path, why: &io::Error) -> Error {
         }
         Io::IsADirectory => (ErrorKind::StoreUnsuitable, "a folder stands where a file is needed: remove it"),
         Io::InvalidFilename | Io::InvalidInput => (ErrorKind::Spec, "name another folder"),
-        _ if open_files => (ErrorKind::StoreUnreachable, "raise the limit (ulimit -n) or close some"),
         _ => (ErrorKind::StoreUnreachable, "look at the disk and the system's log"),
     };
     error(dir, kind, format!("{}: {why}: {hint}", file.display()))

@@ -2,9 +2,9 @@
 
 use super::META;
 use super::lock::{self, Lock, Taken};
-use super::place::Folder;
 use super::record::{self, Content, Record};
 use super::refusal::{self, Refuse};
+use super::system::Folder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap, Swapped, Which};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Files that another account, or a mistake, put into a folder: they are refused by name, and nothing is written.
 
 use super::*;
-use std::os::unix::fs::{chown, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::sync::mpsc;
 
 /// An account that is neither this one nor root.

@@ -1,6 +1,7 @@
 //! The file that tells a lent folder from others: in the image of many containers, and when the power fails.
 
 use super::super::origin;
+use super::platform::run_mounted;
 use super::*;
 
 /// Longer than the kernel's clock stands still.

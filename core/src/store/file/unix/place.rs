@@ -4,38 +4,41 @@
 //! a record: what is opened through it would be read, waited for or overwritten. So a namespace's folder is held open, and files are
 //! opened in it without following links and without waiting; then the file that was opened is looked at, not its name.
 
-use super::refusal::{elsewhere, misplaced};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, renameat, statat, unlinkat};
+use super::super::refusal::{elsewhere, misplaced};
+use crate::error::ErrorKind;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, lstat, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A namespace's folder, held open.
-pub(super) struct Folder {
+pub(in crate::store::file) struct Folder {
     fd: OwnedFd,
     /// The path, for errors and to check that the name still leads here.
-    pub(super) path: PathBuf,
+    pub(in crate::store::file) path: PathBuf,
 }
 
 /// The kernel's facts about a file, in the same types on every system.
 #[derive(Clone, Copy)]
-pub(super) struct Status {
-    pub(super) device: u64,
-    pub(super) inode: u64,
-    pub(super) owner: u32,
-    pub(super) group: u32,
+pub(in crate::store::file) struct Status {
+    pub(in crate::store::file) device: u64,
+    pub(in crate::store::file) inode: u64,
+    pub(in crate::store::file) owner: u32,
+    pub(in crate::store::file) group: u32,
     /// Without the type.
-    pub(super) mode: u32,
-    pub(super) size: u64,
-    pub(super) modified_ms: i64,
+    pub(in crate::store::file) mode: u32,
+    pub(in crate::store::file) size: u64,
+    pub(in crate::store::file) modified_ms: i64,
     kind: FileType,
     names: u64,
 }
 
 impl Status {
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "the types differ from system to system")]
-    pub(super) fn new(stat: Stat) -> Self {
+    pub(in crate::store::file) fn new(stat: Stat) -> Self {
         Status {
             device: stat.st_dev as u64,
             inode: stat.st_ino as u64,
@@ -49,11 +52,11 @@ impl Status {
         }
     }
 
-    pub(super) fn is_link(&self) -> bool {
+    pub(in crate::store::file) fn is_link(&self) -> bool {
         self.kind == FileType::Symlink
     }
 
-    pub(super) fn is_same_file(&self, other: &Status) -> bool {
+    pub(in crate::store::file) fn is_same_file(&self, other: &Status) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
@@ -72,12 +75,8 @@ impl Status {
     }
 }
 
-pub(super) fn is_absent(why: &io::Error) -> bool {
-    why.kind() == io::ErrorKind::NotFound
-}
-
 /// Opens a folder by its path, on which links are followed.
-pub(super) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+pub(in crate::store::file) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     // Where passing through it is all that the account may do, and the system has a way to say so.
     #[cfg(target_os = "linux")]
     let access = OFlags::PATH;
@@ -87,17 +86,17 @@ pub(super) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Folder {
-    pub(super) fn open(above: &OwnedFd, name: &str, path: PathBuf) -> io::Result<Self> {
+    pub(in crate::store::file) fn open(above: &OwnedFd, name: &str, path: PathBuf) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(Folder { fd: openat(above, name, flags, Mode::empty())?, path })
     }
 
-    pub(super) fn status(&self) -> io::Result<Status> {
+    pub(in crate::store::file) fn status(&self) -> io::Result<Status> {
         Ok(Status::new(fstat(&self.fd)?))
     }
 
     /// The names of all that is in it, those that are text.
-    pub(super) fn names(&self) -> io::Result<impl Iterator<Item = io::Result<String>>> {
+    pub(in crate::store::file) fn names(&self) -> io::Result<impl Iterator<Item = io::Result<String>>> {
         let entries = Dir::read_from(&self.fd)?;
         Ok(entries.filter_map(|entry| match entry {
             Ok(entry) => entry.file_name().to_str().ok().map(|name| Ok(name.to_owned())),
@@ -106,23 +105,23 @@ impl Folder {
     }
 
     /// Opens a file that is there.
-    pub(super) fn read(&self, name: &str) -> io::Result<File> {
+    pub(in crate::store::file) fn read(&self, name: &str) -> io::Result<File> {
         self.open_file(name, OFlags::RDONLY).map(|(file, _)| file)
     }
 
     /// Opens a file that is there, to write to it; nothing is cut off.
-    pub(super) fn write(&self, name: &str) -> io::Result<File> {
+    pub(in crate::store::file) fn write(&self, name: &str) -> io::Result<File> {
         // For writing alone a FIFO cannot be opened without a reader.
         self.open_file(name, OFlags::RDWR).map(|(file, _)| file)
     }
 
     /// Opens a file, or makes it, and says what it is.
-    pub(super) fn find_or_make(&self, name: &str) -> io::Result<(File, Status)> {
+    pub(in crate::store::file) fn find_or_make(&self, name: &str) -> io::Result<(File, Status)> {
         self.open_file(name, OFlags::RDWR | OFlags::CREATE)
     }
 
     /// Makes a file in the place of one that an interrupted call may have left.
-    pub(super) fn make_anew(&self, name: &str) -> io::Result<File> {
+    pub(in crate::store::file) fn make_anew(&self, name: &str) -> io::Result<File> {
         self.try_make_anew(name).map_err(|why| elsewhere(self.path.join(name), why))
     }
 
@@ -133,14 +132,14 @@ impl Folder {
                 left.check_file()?;
                 unlinkat(&self.fd, name, AtFlags::empty())?;
             }
-            Err(rustix::io::Errno::NOENT) => {}
+            Err(Errno::NOENT) => {}
             Err(why) => return Err(why.into()),
         }
         self.open_file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL).map(|(file, _)| file)
     }
 
     /// Gives a file another name, in the place of what has that name.
-    pub(super) fn rename(&self, old: &str, new: &str) -> io::Result<()> {
+    pub(in crate::store::file) fn rename(&self, old: &str, new: &str) -> io::Result<()> {
         Ok(renameat(&self.fd, old, &self.fd, new)?)
     }
 
@@ -150,5 +149,67 @@ impl Folder {
         let status = Status::new(fstat(&file)?);
         status.check_file()?;
         Ok((file.into(), status))
+    }
+}
+
+/// An empty byte more or less: it takes no space, so a full disk does not stop the clock. Where another process is faster
+/// the size may not change here, but then it has changed since this call began.
+pub(in crate::store::file) fn read_clock(file: &File) -> io::Result<i64> {
+    let empty = fstat(file)?.st_size == 0;
+    file.set_len(u64::from(empty))?;
+    Ok(Status::new(fstat(file)?).modified_ms)
+}
+
+/// Returns whether a name leads to this very file.
+pub(in crate::store::file) fn is_at(path: &Path, status: &Status) -> bool {
+    lstat(path).is_ok_and(|there| Status::new(there).is_same_file(status))
+}
+
+/// Writes all of the bytes to a place in a file.
+pub(in crate::store::file) fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    file.write_all_at(bytes, at)
+}
+
+/// Puts a folder's entries on the disk; for the first record of all, also the entries of the folders that lead
+/// to it, as whoever made them may have been interrupted.
+pub(in crate::store::file) fn sync_names(folder: &Folder, all: bool) -> io::Result<()> {
+    let device = folder.status()?.device;
+    for (distance, folder) in folder.path.ancestors().enumerate().take_while(|(distance, _)| all || *distance == 0) {
+        match File::open(folder) {
+            Ok(entries) if entries.metadata()?.dev() == device => entries.sync_all()?,
+            Ok(_) => break,
+            // A folder that may be passed through but not read is not of our making.
+            Err(why) if distance > 1 && why.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(())
+}
+
+/// Puts a folder's entries on the disk.
+pub(in crate::store::file) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Returns whether the error is of a disk that cannot read or write a place.
+pub(in crate::store::file) fn is_bad_disk(why: &io::Error) -> bool {
+    why.raw_os_error() == Some(Errno::IO.raw_os_error())
+}
+
+/// The error of such a disk.
+#[cfg(test)]
+pub(in crate::store::file) fn bad_disk() -> io::Error {
+    Errno::IO.into()
+}
+
+/// The row of the error table and the mend for errors that std has no kind for.
+pub(in crate::store::file) fn hint(why: &io::Error) -> Option<(ErrorKind, &'static str)> {
+    match Errno::from_io_error(why)? {
+        // EMLINK is FreeBSD's word for the first.
+        Errno::LOOP | Errno::MLINK => Some((ErrorKind::StoreUnsuitable, "no link is followed here: remove it")),
+        // A socket, or a device without a driver.
+        Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => Some((ErrorKind::StoreUnsuitable, "a file is needed here: remove it")),
+        Errno::MFILE | Errno::NFILE => Some((ErrorKind::StoreUnreachable, "raise the limit (ulimit -n) or close some")),
+        _ => None,
     }
 }

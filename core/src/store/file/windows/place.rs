@@ -1,0 +1,287 @@
+//! Folders and files that are opened as what they are, or not at all.
+//!
+//! Other accounts may be able to write here, and put a link or a second name of somebody's file in the place of a record. So every open takes
+//! the link itself, a reparse point, and the file that was opened is looked at, not its name. A namespace's folder is held open without
+//! `FILE_SHARE_DELETE`, so nobody gives the name to another folder meanwhile; the files in it are opened by their paths.
+
+use super::super::refusal::{elsewhere, is_absent, misplaced};
+use crate::error::ErrorKind;
+use crate::windows::done;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::windows::fs::{FileExt, OpenOptionsExt};
+use std::os::windows::io::AsRawHandle;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use windows_sys::Win32::Foundation::{
+    ERROR_ACCESS_DENIED, ERROR_CRC, ERROR_DELETE_PENDING, ERROR_FILE_CORRUPT, ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER,
+    ERROR_IO_DEVICE, ERROR_NOT_SUPPORTED, ERROR_SECTOR_NOT_FOUND, ERROR_SHARING_VIOLATION, ERROR_TOO_MANY_OPEN_FILES, WIN32_ERROR,
+};
+use windows_sys::Win32::Storage::FileSystem::{
+    FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_REPARSE_POINT, FILE_BASIC_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+    FILE_ID_INFO, FILE_INFO_BY_HANDLE_CLASS, FILE_READ_ATTRIBUTES, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_STANDARD_INFO, FileBasicInfo,
+    FileIdInfo, FileStandardInfo, GetFileInformationByHandleEx, READ_CONTROL,
+};
+
+/// The attempts, with a pause of a millisecond between them, to open or to rename a file that a scanner or a backup holds.
+const ATTEMPTS: u32 = 200;
+
+/// A namespace's folder, held open.
+pub(in crate::store::file) struct Folder {
+    handle: File,
+    /// The path, for errors and to check that the name still leads here.
+    pub(in crate::store::file) path: PathBuf,
+}
+
+/// The system's facts about a file.
+#[derive(Clone, Copy)]
+pub(in crate::store::file) struct Status {
+    /// The volume's serial number.
+    pub(in crate::store::file) device: u64,
+    /// The file's number, which has 128 bits on ReFS.
+    pub(in crate::store::file) inode: u128,
+    pub(in crate::store::file) size: u64,
+    #[cfg(feature = "lend")]
+    pub(in crate::store::file) created: i64,
+    attributes: u32,
+    names: u32,
+}
+
+/// Asks for one of the structures in which Windows describes an open file.
+///
+/// # Safety
+/// `T` is the structure of the class.
+unsafe fn ask<T: Default>(file: &File, class: FILE_INFO_BY_HANDLE_CLASS) -> io::Result<T> {
+    let mut answer = T::default();
+    // SAFETY: the handle is open, and the place has the size that is given.
+    done(unsafe { GetFileInformationByHandleEx(file.as_raw_handle(), class, (&raw mut answer).cast(), size_of::<T>() as u32) })?;
+    Ok(answer)
+}
+
+impl Status {
+    pub(in crate::store::file) fn of(file: &File) -> io::Result<Self> {
+        // SAFETY: the structures are those of their classes.
+        let (id, standard, basic) = unsafe {
+            let id: FILE_ID_INFO = ask(file, FileIdInfo)?;
+            let standard: FILE_STANDARD_INFO = ask(file, FileStandardInfo)?;
+            let basic: FILE_BASIC_INFO = ask(file, FileBasicInfo)?;
+            (id, standard, basic)
+        };
+        Ok(Status {
+            device: id.VolumeSerialNumber,
+            inode: u128::from_le_bytes(id.FileId.Identifier),
+            size: standard.EndOfFile as u64,
+            #[cfg(feature = "lend")]
+            created: basic.CreationTime,
+            attributes: basic.FileAttributes,
+            names: standard.NumberOfLinks,
+        })
+    }
+
+    pub(in crate::store::file) fn at(path: &Path) -> io::Result<Self> {
+        Self::of(&itself().access_mode(FILE_READ_ATTRIBUTES).open(path)?)
+    }
+
+    pub(in crate::store::file) fn is_link(&self) -> bool {
+        self.attributes & FILE_ATTRIBUTE_REPARSE_POINT != 0
+    }
+
+    pub(in crate::store::file) fn is_folder(&self) -> bool {
+        self.attributes & FILE_ATTRIBUTE_DIRECTORY != 0
+    }
+
+    pub(in crate::store::file) fn is_same_file(&self, other: &Status) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// # Errors
+    /// For what is no file, or a file that has another name, where it may be somebody else's.
+    fn check_file(&self) -> io::Result<()> {
+        self.check_link()?;
+        match self.names {
+            _ if self.is_folder() => Err(io::ErrorKind::IsADirectory.into()),
+            0 | 1 => Ok(()),
+            names => {
+                Err(misplaced(format!("the file has {names} names (hard links), and may be something else as well: replace it by a copy")))
+            }
+        }
+    }
+
+    fn check_link(&self) -> io::Result<()> {
+        if self.is_link() { Err(misplaced("no link is followed here: remove it")) } else { Ok(()) }
+    }
+}
+
+/// The options that open the link itself, and a folder too.
+fn itself() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS);
+    options
+}
+
+/// Opens a folder by its path, on which links are followed, to see whose it is.
+pub(super) fn open_folder(path: &Path) -> io::Result<File> {
+    let folder = OpenOptions::new().access_mode(FILE_READ_ATTRIBUTES | READ_CONTROL).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)?;
+    if Status::of(&folder)?.is_folder() { Ok(folder) } else { Err(io::ErrorKind::NotADirectory.into()) }
+}
+
+impl Folder {
+    pub(super) fn open(path: PathBuf) -> io::Result<Self> {
+        let mut options = itself();
+        options.access_mode(FILE_READ_ATTRIBUTES | READ_CONTROL).share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE);
+        let handle = options.open(&path)?;
+        let status = Status::of(&handle)?;
+        status.check_link()?;
+        if status.is_folder() { Ok(Folder { handle, path }) } else { Err(io::ErrorKind::NotADirectory.into()) }
+    }
+
+    pub(super) fn handle(&self) -> &File {
+        &self.handle
+    }
+
+    /// The names of all that is in it, those that are text.
+    pub(in crate::store::file) fn names(&self) -> io::Result<impl Iterator<Item = io::Result<String>>> {
+        Ok(self.path.read_dir()?.filter_map(|entry| match entry {
+            Ok(entry) => entry.file_name().into_string().ok().map(Ok),
+            Err(why) => Some(Err(why)),
+        }))
+    }
+
+    /// Opens a file that is there.
+    pub(in crate::store::file) fn read(&self, name: &str) -> io::Result<File> {
+        self.open_file(name, itself().read(true)).map(|(file, _)| file)
+    }
+
+    /// Opens a file that is there, to write to it; nothing is cut off.
+    pub(in crate::store::file) fn write(&self, name: &str) -> io::Result<File> {
+        self.open_file(name, itself().read(true).write(true)).map(|(file, _)| file)
+    }
+
+    /// Opens a file, or makes it, and says what it is.
+    pub(in crate::store::file) fn find_or_make(&self, name: &str) -> io::Result<(File, Status)> {
+        self.open_file(name, itself().read(true).write(true).create(true))
+    }
+
+    /// Makes a file in the place of one that an interrupted call may have left.
+    pub(in crate::store::file) fn make_anew(&self, name: &str) -> io::Result<File> {
+        self.try_make_anew(name).map_err(|why| elsewhere(self.path.join(name), why))
+    }
+
+    fn try_make_anew(&self, name: &str) -> io::Result<File> {
+        let path = self.path.join(name);
+        match Status::at(&path) {
+            Ok(left) => {
+                left.check_file()?;
+                patiently(|| fs::remove_file(&path))?;
+            }
+            Err(why) if is_absent(&why) => {}
+            Err(why) => return Err(why),
+        }
+        self.open_file(name, itself().write(true).create_new(true)).map(|(file, _)| file)
+    }
+
+    /// Gives a file another name, in the place of what has that name.
+    pub(in crate::store::file) fn rename(&self, old: &str, new: &str) -> io::Result<()> {
+        patiently(|| fs::rename(self.path.join(old), self.path.join(new)))
+    }
+
+    fn open_file(&self, name: &str, options: &OpenOptions) -> io::Result<(File, Status)> {
+        let path = self.path.join(name);
+        let file = patiently(|| match options.open(&path) {
+            // Windows' word for a folder that is opened to be written to.
+            Err(why) if is(&why, &[ERROR_ACCESS_DENIED]) && path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            opened => opened,
+        })?;
+        let status = Status::of(&file)?;
+        status.check_file()?;
+        Ok((file, status))
+    }
+}
+
+fn is(why: &io::Error, among: &[WIN32_ERROR]) -> bool {
+    why.raw_os_error().is_some_and(|code| among.contains(&(code as u32)))
+}
+
+/// Tries again while another program has the file open and shares it with nobody, or while its name goes away with its last handle.
+fn patiently<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let mut left = ATTEMPTS;
+    loop {
+        match work() {
+            Err(why) if left > 0 && is(&why, &[ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_DELETE_PENDING]) => left -= 1,
+            done => return done,
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The system's clock. It is the same for all processes of the machine, and the lock file tells no other: a lock keeps everybody else from
+/// writing to the file.
+pub(in crate::store::file) fn read_clock(_: &File) -> io::Result<i64> {
+    Ok(match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_millis() as i64,
+        Err(before) => -(before.duration().as_millis() as i64),
+    })
+}
+
+/// Returns whether a name leads to this very file.
+pub(in crate::store::file) fn is_at(path: &Path, status: &Status) -> bool {
+    Status::at(path).is_ok_and(|there| there.is_same_file(status))
+}
+
+/// Writes all of the bytes to a place in a file.
+pub(in crate::store::file) fn write_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = file.seek_write(bytes, at)?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        bytes = &bytes[written..];
+        at += written as u64;
+    }
+    Ok(())
+}
+
+/// Puts a folder's entries on the disk; for the first record of all, also the entries of the folders that lead
+/// to it, as whoever made them may have been interrupted.
+pub(in crate::store::file) fn sync_names(folder: &Folder, all: bool) -> io::Result<()> {
+    for (distance, folder) in folder.path.ancestors().enumerate().take_while(|(distance, _)| all || *distance == 0) {
+        match sync_folder(folder) {
+            // A folder that this account may not write to is not of its making.
+            Err(why) if distance > 0 && is(&why, &[ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION]) => break,
+            done => done?,
+        }
+    }
+    Ok(())
+}
+
+/// Puts a folder's entries on the disk, where the file system has a call for it.
+pub(in crate::store::file) fn sync_folder(folder: &Path) -> io::Result<()> {
+    let opened = OpenOptions::new().write(true).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(folder)?;
+    match opened.sync_all() {
+        Err(why) if is(&why, &[ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED]) => Ok(()),
+        done => done,
+    }
+}
+
+/// Returns whether the error is of a disk that cannot read or write a place.
+pub(in crate::store::file) fn is_bad_disk(why: &io::Error) -> bool {
+    is(why, &[ERROR_CRC, ERROR_SECTOR_NOT_FOUND, ERROR_IO_DEVICE, ERROR_FILE_CORRUPT])
+}
+
+/// The error of such a disk.
+#[cfg(test)]
+pub(in crate::store::file) fn bad_disk() -> io::Error {
+    io::Error::from_raw_os_error(ERROR_IO_DEVICE as i32)
+}
+
+/// The row of the error table and the mend for errors that std has no kind for.
+pub(in crate::store::file) fn hint(why: &io::Error) -> Option<(ErrorKind, &'static str)> {
+    if is(why, &[ERROR_SHARING_VIOLATION, ERROR_DELETE_PENDING]) {
+        return Some((
+            ErrorKind::StoreUnreachable,
+            "another program has it open and does not share it: exclude the folder from what scans it",
+        ));
+    }
+    is(why, &[ERROR_TOO_MANY_OPEN_FILES]).then_some((ErrorKind::StoreUnreachable, "close some"))
+}
