@@ -98,6 +98,11 @@ pub(super) fn peer(name: &str) -> Option<(Option<u32>, u32)> {
     Some((u32::try_from(peer.pid()).ok().filter(|pid| *pid > 0), peer.uid()))
 }
 
+/// The description of a holder that does not answer.
+pub(super) fn unnamed(name: &str) -> String {
+    format!("a process that does not answer (`ss -xlp` shows it beside @{name})")
+}
+
 /// Connects without waiting: the holder may never accept, and its queue may be full.
 fn connect(name: &str) -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;

@@ -26,11 +26,9 @@
 //! the names (`fork/descriptors.rs`), or it would keep them after its parent.
 
 mod names;
-#[cfg(target_os = "linux")]
-#[path = "linux.rs"]
-mod system;
-#[cfg(not(target_os = "linux"))]
-#[path = "other.rs"]
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(not(any(target_os = "linux", windows)), path = "other.rs")]
 mod system;
 
 pub(crate) use names::Names;
@@ -195,7 +193,7 @@ impl Guard {
 
     fn tell_unguarded(&self, reason: &str) {
         // Where the system guards nothing there is nothing to look into.
-        let level = if cfg!(target_os = "linux") { Level::Warning } else { Level::Info };
+        let level = if cfg!(any(target_os = "linux", windows)) { Level::Warning } else { Level::Info };
         event::tell(level, event::NODE_UNGUARDED, || {
             let (node, namespace) = (self.names.node, self.names.namespace.clone());
             let text = format!(
@@ -264,7 +262,7 @@ impl fmt::Display for Holder {
             }
             Some((Some(pid), _)) => write!(f, "process {pid}")?,
             Some((None, _)) => f.write_str("a process of another container")?,
-            None => return write!(f, "a process that does not answer (`ss -xlp` shows it beside @{})", self.guard),
+            None => return f.write_str(&system::unnamed(&self.guard)),
         }
         if let Some(program) = &self.program {
             write!(f, " ({program})")?;

@@ -14,12 +14,10 @@ pub(super) enum Taken {
 }
 
 pub(super) fn take(_: &str) -> Taken {
-    Taken::Refused(format!("numbers are guarded on Linux, and this is {}", std::env::consts::OS))
+    Taken::Refused(format!("numbers are guarded on Linux and Windows, and this is {}", std::env::consts::OS))
 }
 
-pub(super) fn take_watch(name: &str) -> Taken {
-    take(name)
-}
+pub(super) use self::take as take_watch;
 
 impl Name {
     pub(super) fn is_intact(&self) -> bool {
@@ -37,6 +35,10 @@ pub(super) fn ring(_: &str) -> io::Result<()> {
 
 pub(super) fn peer(_: &str) -> Option<(Option<u32>, u32)> {
     None
+}
+
+pub(super) fn unnamed(_: &str) -> String {
+    String::new()
 }
 
 pub(super) fn uid() -> u32 {

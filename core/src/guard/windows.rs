@@ -1,0 +1,164 @@
+//! Names on Windows: kernel objects in the machine's namespace `Global\`, which end with the last process that has them open.
+//!
+//! A guard is a mutex, which nobody locks: that it is there is all that counts. A watch is an event, which others signal. Both let every account
+//! find them, and a service and a program of a user meet. The system tells nobody which process has an object.
+
+use crate::windows::{Account, Local, descriptor, sid_text, wide};
+use std::io;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use windows_sys::Win32::Foundation::{
+    ERROR_ACCESS_DENIED, ERROR_ALREADY_EXISTS, ERROR_FILE_NOT_FOUND, GetLastError, HANDLE, SetLastError, WAIT_OBJECT_0, WIN32_ERROR,
+};
+use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
+use windows_sys::Win32::System::Threading::{
+    CREATE_EVENT_MANUAL_RESET, CreateEventExW, CreateMutexExW, EVENT_MODIFY_STATE, OpenEventW, SYNCHRONIZATION_SYNCHRONIZE, SetEvent,
+    WaitForSingleObject,
+};
+
+/// A name that this process holds until this is dropped.
+pub(super) struct Name(OwnedHandle);
+
+/// The outcome of an attempt to take a name.
+pub(super) enum Taken {
+    Held(Name),
+    InUse,
+    /// The reason why the system gives none.
+    Refused(String),
+}
+
+/// Takes a name that guards a number.
+pub(super) fn take(name: &str) -> Taken {
+    create(name, |attributes, name| {
+        // SAFETY: the attributes live until the call returns, and the name ends in a zero.
+        unsafe { CreateMutexExW(attributes, name, 0, SYNCHRONIZATION_SYNCHRONIZE) }
+    })
+}
+
+/// Takes a name that watches.
+pub(super) fn take_watch(name: &str) -> Taken {
+    create(name, |attributes, name| {
+        // SAFETY: as above.
+        unsafe { CreateEventExW(attributes, name, CREATE_EVENT_MANUAL_RESET, SYNCHRONIZATION_SYNCHRONIZE) }
+    })
+}
+
+type Call = fn(*const SECURITY_ATTRIBUTES, *const u16) -> HANDLE;
+
+fn create(name: &str, call: Call) -> Taken {
+    let list = match access_list() {
+        Ok(list) => list,
+        Err(why) => return Taken::Refused(why.to_string()),
+    };
+    match object(&list, name, call) {
+        (Some(_), ERROR_ALREADY_EXISTS) => Taken::InUse,
+        (Some(name), _) => Taken::Held(name),
+        // Somebody has closed the name to others; or the system gives this process none at all, as within a sandbox.
+        (None, ERROR_ACCESS_DENIED) if object(&list, &format!("frazil/probe/{:016x}", fastrand::u64(..)), call).0.is_some() => Taken::InUse,
+        (None, code) => Taken::Refused(io::Error::from_raw_os_error(code as i32).to_string()),
+    }
+}
+
+/// The object of a name, which may have been there, and the code with which the call ended.
+fn object(list: &Local, name: &str, call: Call) -> (Option<Name>, WIN32_ERROR) {
+    let attributes =
+        SECURITY_ATTRIBUTES { nLength: size_of::<SECURITY_ATTRIBUTES>() as u32, lpSecurityDescriptor: list.0, bInheritHandle: 0 };
+    // SAFETY: plain calls; a handle that is returned is this function's own.
+    unsafe {
+        SetLastError(0);
+        let handle = call(&raw const attributes, wide(global(name)).as_ptr());
+        let code = GetLastError();
+        ((!handle.is_null()).then(|| Name(OwnedHandle::from_raw_handle(handle))), code)
+    }
+}
+
+/// The name among those of all sessions of the machine.
+fn global(name: &str) -> String {
+    format!(r"Global\{name}")
+}
+
+/// Everybody may find an object and signal an event; the rest is for this account, the administrators and the system.
+fn access_list() -> io::Result<Local> {
+    let account = Account::of_this_thread()?;
+    // SAFETY: the account's SID is valid as long as the account.
+    let own = unsafe { sid_text(account.sid()) }?;
+    let everybody = SYNCHRONIZATION_SYNCHRONIZE | EVENT_MODIFY_STATE;
+    descriptor(&format!("D:P(A;;GA;;;SY)(A;;GA;;;BA)(A;;GA;;;{own})(A;;{everybody:#x};;;WD)"))
+}
+
+impl Name {
+    /// Returns whether this process still has the name.
+    pub(super) fn is_intact(&self) -> bool {
+        true
+    }
+
+    /// Returns whether anybody has signalled a watch.
+    pub(super) fn is_rung(&self) -> bool {
+        // SAFETY: the handle is open, and may be waited on.
+        unsafe { WaitForSingleObject(self.0.as_raw_handle(), 0) == WAIT_OBJECT_0 }
+    }
+}
+
+/// Signals a watch, so that its holder notices, if there is one.
+pub(super) fn ring(name: &str) -> io::Result<()> {
+    // SAFETY: the name ends in a zero; a handle that is returned is closed when `watch` is dropped.
+    unsafe {
+        let watch = OpenEventW(EVENT_MODIFY_STATE, 0, wide(global(name)).as_ptr());
+        if watch.is_null() {
+            let why = io::Error::last_os_error();
+            return if why.raw_os_error() == Some(ERROR_FILE_NOT_FOUND as i32) { Ok(()) } else { Err(why) };
+        }
+        let watch = OwnedHandle::from_raw_handle(watch);
+        crate::windows::done(SetEvent(watch.as_raw_handle()))
+    }
+}
+
+pub(super) fn peer(_: &str) -> Option<(Option<u32>, u32)> {
+    None
+}
+
+/// The description of a holder that the system does not name.
+pub(super) fn unnamed(name: &str) -> String {
+    format!("another process (Sysinternals' `handle -a {}` shows it)", global(name))
+}
+
+pub(super) fn uid() -> u32 {
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fresh(kind: &str) -> String {
+        format!("frazil/{kind}/test/{:016x}", fastrand::u64(..))
+    }
+
+    #[test]
+    fn a_name_is_held_once() {
+        let name = fresh("issues");
+        let Taken::Held(held) = take(&name) else { panic!("nobody has it") };
+        assert!(matches!(take(&name), Taken::InUse));
+        assert!(matches!(take(&fresh("issues")), Taken::Held(_)));
+        drop(held);
+        assert!(matches!(take(&name), Taken::Held(_)));
+    }
+
+    #[test]
+    fn a_watch_is_rung_from_then_on() {
+        let name = fresh("opens");
+        ring(&name).unwrap();
+        let Taken::Held(watch) = take_watch(&name) else { panic!("nobody has it") };
+        assert!(matches!(take_watch(&name), Taken::InUse));
+        assert!(!watch.is_rung());
+        ring(&name).unwrap();
+        assert!(watch.is_rung() && watch.is_rung());
+    }
+
+    /// A squatter's object of another kind gives nobody the name, and stops nobody.
+    #[test]
+    fn an_object_of_another_kind_is_no_guard() {
+        let name = fresh("issues");
+        let Taken::Held(_event) = take_watch(&name) else { panic!("nobody has it") };
+        assert!(matches!(take(&name), Taken::Refused(_)));
+    }
+}

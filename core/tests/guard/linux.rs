@@ -1,0 +1,291 @@
+//! The guard on Linux: what a fork and `exec` keep, whose descriptors are closed, and who has the name.
+
+use super::{LONG, SECONDS, Worker};
+use frazil::{Snowflake, Spec};
+use std::collections::HashSet;
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// The orders of this file's tests.
+pub(crate) fn obey(order: &str, rest: &str, open: &mut Vec<Snowflake>) {
+    match order {
+        "fork" => println!("> {}", fork()),
+        "forks" => fork_while_names_change(),
+        "exec" => panic!("{}", Command::new("sh").args(["-c", "echo '> gone'; sleep 30"]).exec()),
+        "reuse" => println!("> {}", reuse(open.last().unwrap(), rest)),
+        "poor" => {
+            poor(open, rest);
+            println!("> open");
+        }
+        "descriptors" => {
+            descriptors(rest.parse().unwrap());
+            println!("> limited");
+        }
+        _ => panic!("{order}"),
+    }
+}
+
+/// A child that lives on, and does nothing.
+fn fork() -> i32 {
+    // SAFETY: the child calls async-signal-safe functions alone.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: as above. The parent's pipes must not stay open in the child.
+        unsafe {
+            libc::close(0);
+            libc::close(1);
+            libc::close(2);
+            libc::sleep(20);
+            libc::_exit(0)
+        }
+    }
+    pid
+}
+
+/// Forks again and again while other threads take names, and drop the watches and probes that they need no longer.
+fn fork_while_names_change() {
+    // Linux copies the descriptors first, and then the memory: the more there is of it, the longer a fork is between the two.
+    let memory = std::hint::black_box(vec![1_u8; 64 << 20]);
+    let forks = AtomicUsize::new(0);
+    let open = &|first: u64| {
+        for node in (first..60).step_by(3) {
+            let before = forks.load(Ordering::Relaxed);
+            let ids = Snowflake::open(&format!("standard node={node}")).unwrap();
+            ids.next_id().unwrap();
+            // However the system schedules the threads, there is a fork for each name.
+            while forks.load(Ordering::Relaxed) == before {
+                std::thread::yield_now();
+            }
+        }
+    };
+    // The fork handlers are registered with the first call: a fork that has begun before is not noticed.
+    drop(Snowflake::open("standard node=60 detached=true"));
+    let mut children = Vec::new();
+    std::thread::scope(|scope| {
+        let opens = [0, 1, 2].map(|first| scope.spawn(move || open(first)));
+        while opens.iter().any(|thread| !thread.is_finished()) {
+            children.push(fork().to_string());
+            forks.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    drop(memory);
+    println!("> {}", children.join(" "));
+}
+
+/// Opens while no descriptor is left; there are some again when the first ID comes.
+fn poor(open: &mut Vec<Snowflake>, line: &str) {
+    let files: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+    open.push(Snowflake::open(line).unwrap());
+    drop(files);
+}
+
+/// Closes descriptors that it did not open, as a daemon does, and has a file of its own in their place.
+fn reuse(ids: &Snowflake, what: &str) -> String {
+    let (when, what) = what.split_once(' ').unwrap();
+    if when == "held" {
+        ids.next_id().unwrap();
+    }
+    let is_socket =
+        |fd: &i32| std::fs::read_link(format!("/proc/self/fd/{fd}")).is_ok_and(|link| link.to_string_lossy().starts_with("socket:"));
+    let guard = (3..64).find(is_socket).expect("the guard, or the watch");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let file = std::fs::File::open("/dev/null").unwrap();
+    let mine = if what == "listener" { listener.as_raw_fd() } else { file.as_raw_fd() };
+    // SAFETY: plain system calls; the child calls async-signal-safe functions alone.
+    unsafe {
+        assert_eq!(libc::dup2(mine, guard), guard);
+        let issued = ids.next_id_for(Duration::from_secs(1)).is_ok();
+        let in_parent = libc::fcntl(guard, libc::F_GETFD) >= 0;
+        let (pid, mut status) = (libc::fork(), 0);
+        if pid == 0 {
+            libc::_exit(i32::from(libc::fcntl(guard, libc::F_GETFD) < 0));
+        }
+        libc::waitpid(pid, &mut status, 0);
+        format!("issued={issued} open_in_parent={in_parent} open_in_child={}", status == 0)
+    }
+}
+
+fn descriptors(most: u64) {
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: a plain system call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+}
+
+/// The abstract names that a process holds.
+pub(crate) fn names(pid: u32) -> Vec<String> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let links = descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    let sockets: HashSet<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
+    let table = std::fs::read_to_string("/proc/net/unix").unwrap();
+    let named = table.lines().filter_map(|line| line.split_once(" @"));
+    let held = named.filter(|(socket, _)| sockets.contains(&format!("socket:[{}]", socket.split_whitespace().last().unwrap())));
+    held.map(|(_, name)| name.to_owned()).collect()
+}
+
+#[test]
+fn the_name_ends_with_its_process_however_it_ends() {
+    let scope = "ends";
+    let mut all = HashSet::new();
+    let mut take = |worker: &mut Worker| {
+        worker.open(&format!("{SECONDS} node=1"));
+        let ids = worker.ids(100);
+        assert!(ids.into_iter().all(|id| all.insert(id)), "an ID was issued twice");
+    };
+    let mut killed = Worker::new(scope);
+    take(&mut killed);
+    killed.kill();
+    // A child of a killed process lives on.
+    let mut parent = Worker::new(scope);
+    take(&mut parent);
+    let child: i32 = parent.ask("fork").parse().unwrap();
+    parent.kill();
+    let mut executes = Worker::new(scope);
+    take(&mut executes);
+    assert_eq!(executes.ask("exec"), "gone");
+    let mut last = Worker::new(scope);
+    take(&mut last);
+    // SAFETY: a plain system call.
+    assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0, "the child was still there");
+}
+
+#[test]
+fn a_child_that_is_forked_while_names_change_keeps_none() {
+    let mut parents: Vec<_> = (0..4).map(|run| Worker::new(&format!("forks-{run}"))).collect();
+    for parent in &mut parents {
+        parent.order("forks");
+    }
+    for parent in &mut parents {
+        let children = parent.answer();
+        let children: Vec<u32> = children.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        for child in &children {
+            // What a child closes first shows that it has run, which takes a while on a busy machine.
+            let (has_run, since) = (|| std::fs::symlink_metadata(format!("/proc/{child}/fd/0")).is_err(), Instant::now());
+            while !has_run() && since.elapsed() < LONG {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        let kept: Vec<_> = children.iter().flat_map(|child| names(*child)).collect();
+        for child in &children {
+            // SAFETY: a plain system call.
+            assert_eq!(unsafe { libc::kill(*child as i32, libc::SIGKILL) }, 0, "the child was still there");
+        }
+        assert!(children.len() >= 20, "{} children", children.len());
+        assert!(kept.is_empty(), "{} children keep {kept:?}", children.len());
+        assert_eq!(names(parent.pid()).len(), 60);
+    }
+}
+
+#[test]
+fn a_squatter_holds_up_nobody() {
+    let scope = "squatter";
+    let mut holder = Worker::new(scope);
+    holder.open("standard node=901");
+    holder.ids(1);
+    let name = names(holder.pid()).pop().unwrap();
+    holder.kill();
+    // It listens, and its queue is full.
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let listens = UnixListener::bind_addr(&address).unwrap();
+    // SAFETY: a plain system call on a descriptor of this test.
+    assert_eq!(unsafe { libc::listen(listens.as_raw_fd(), 1) }, 0);
+    let mut asked: Vec<_> = (0..2).map(|_| std::os::unix::net::UnixStream::connect_addr(&address).unwrap()).collect();
+    let mut refused = Worker::new(scope);
+    refused.open("standard node=901");
+    let since = Instant::now();
+    let refusal = refused.refusal(50);
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+    assert!(refusal.contains("does not answer") && refusal.contains(&name) && refusal.contains("ss -xlp"), "{refusal}");
+    asked.clear();
+    drop(listens);
+    refused.ids(1);
+}
+
+/// Two copies of the library in one process, such as an addon and a library for C, have one process ID.
+#[test]
+fn another_copy_in_the_same_process_is_named() {
+    let mut holder = Worker::new("copy");
+    // SAFETY: no other test of this process reads the variable without setting it for a process of its own.
+    unsafe { std::env::set_var("FRAZIL_GUARD_SCOPE", format!("copy-{}", std::process::id())) };
+    holder.open("standard node=902");
+    holder.ids(1);
+    let name = names(holder.pid()).pop().unwrap();
+    holder.kill();
+    let _copy = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let ids = Snowflake::open_spec(Spec::parse("standard node=902").unwrap(), LONG).unwrap();
+    let error = ids.next_id_for(Duration::from_millis(10)).unwrap_err();
+    let says = format!("another copy of frazil in this process ({})", std::process::id());
+    assert!(error.kind() == frazil::ErrorKind::NodeInUse && error.to_string().contains(&says), "{error}");
+}
+
+#[test]
+fn without_descriptors_ids_are_issued_and_the_program_is_told() {
+    let mut poor = Worker::new("descriptors");
+    poor.ask("descriptors 3");
+    poor.open("standard node=903");
+    poor.order("next 5 1000");
+    let mut answers = [poor.answer(), poor.answer()];
+    answers.sort();
+    assert!(answers[1].starts_with("node.unguarded") && answers[1].contains("903"), "{answers:?}");
+    assert_eq!(answers[0].split(' ').count(), 5, "{answers:?}");
+}
+
+#[test]
+fn a_process_of_many_numbers_guards_the_first_64() {
+    let mut many = Worker::new("many");
+    for node in 0..70 {
+        many.order(&format!("open standard node={node}"));
+        many.order("next 1 10000");
+    }
+    let (told, answers): (Vec<_>, Vec<_>) = (0..146).map(|_| many.answer()).partition(|answer| answer.starts_with("node.unguarded"));
+    assert!(told.len() == 6 && told.iter().all(|told| told.contains("64 numbers")), "{told:?}");
+    assert_eq!(answers.iter().filter(|answer| answer.parse::<i64>().is_ok()).count(), 70);
+    let mut other = Worker::new("many");
+    other.open("standard node=63");
+    other.refusal(10);
+    other.open("standard node=64");
+    other.ids(1);
+    many.kill();
+    other.open("standard node=0");
+    other.ids(1);
+}
+
+const UNTOUCHED: &str = "issued=true open_in_parent=true open_in_child=true";
+
+/// The program opened a generator, closed all descriptors (`closefrom`), and the number of the watch's is a file's now.
+#[test]
+fn a_file_in_the_place_of_the_watch_is_not_closed() {
+    let mut worker = Worker::new("reuse-watch-file");
+    worker.open("standard node=20");
+    assert_eq!(worker.ask("reuse watching file"), UNTOUCHED);
+}
+
+/// The library must not accept on a listener of the program: it would wait there for ever, or take a client's connection.
+#[test]
+fn a_listener_in_the_place_of_the_watch_is_not_accepted_on() {
+    let mut worker = Worker::new("reuse-watch-listener");
+    worker.open("standard node=21");
+    assert_eq!(worker.ask("reuse watching listener"), UNTOUCHED);
+}
+
+#[test]
+fn a_file_in_the_place_of_the_guard_is_not_closed_in_a_child() {
+    let mut worker = Worker::new("reuse-guard");
+    worker.open("standard node=22");
+    assert_eq!(worker.ask("reuse held file"), UNTOUCHED);
+}
+
+/// There is a descriptor when the first ID comes, and another process that issues.
+#[test]
+fn a_process_without_a_descriptor_at_its_opening_is_guarded_later() {
+    let [mut holder, mut other] = [(); 2].map(|()| Worker::new("poor"));
+    holder.open("standard node=23");
+    holder.ids(1);
+    other.ask("descriptors 32");
+    assert_eq!(other.ask("poor standard node=23"), "open");
+    other.refusal(50);
+}
