@@ -37,7 +37,7 @@ const VARIABLE: &str = "FRAZIL";
 
 /// The configuration of a generator: a preset and `key=value` pairs.
 ///
-/// A spec line holds values that are bare or quoted (`'...'` or `"..."`, with backslash), split at
+/// A spec line holds values that are bare or quoted (`'...'` or `"..."`, where a backslash stands before a quote or a backslash), split at
 /// the first `=`. Any value may be `env:NAME`, the content of an environment variable. `Display`
 /// gives the canonical line, which opens the same generator, and shows neither a variable's value nor
 /// what may be a secret in a store's URL: the user and the password, and parameters such as `password=`.
@@ -298,10 +298,11 @@ fn take_value<'a>(key: &str, text: &'a str) -> Result<(String, &'a str)> {
         return Ok((value.to_owned(), rest));
     };
     let mut value = String::new();
-    let mut chars = text.char_indices().skip(1);
+    let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
         match c {
-            '\\' => value.extend(chars.next().map(|(_, escaped)| escaped)),
+            // Anywhere else it stands for itself, as in a path of Windows.
+            '\\' => value.push(chars.next_if(|(_, next)| matches!(next, '\'' | '"' | '\\')).map_or(c, |(_, escaped)| escaped)),
             c if c == quote => {
                 let left = &text[at + 1..];
                 if left.starts_with(|c: char| !c.is_whitespace()) {

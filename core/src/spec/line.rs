@@ -124,6 +124,20 @@ mod tests {
     }
 
     #[test]
+    fn a_backslash_stands_for_itself_but_before_a_quote() {
+        for (line, store) in [
+            (r"standard store=file:C:\data\ids", r"file:C:\data\ids"),
+            (r#"standard store="file:C:\Program Files\ids""#, r"file:C:\Program Files\ids"),
+            (r#"standard store='file:C:\\data\\it\'s \"'"#, r#"file:C:\data\it's ""#),
+        ] {
+            let spec = Spec::parse(line).unwrap();
+            assert_eq!(spec.value("store").unwrap().as_deref(), Some(store), "{line}");
+            let again = Spec::parse(&spec.to_string()).unwrap();
+            assert_eq!(again.value("store").unwrap().as_deref(), Some(store), "{spec}");
+        }
+    }
+
+    #[test]
     fn what_is_one_process_s() {
         let is = |line| Spec::parse(line).unwrap().is_for_one_process();
         assert!(is("standard node=7") && is("standard store=memory") && is("orders store=\"file:/a memory\""));
