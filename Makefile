@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo demo-server example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check test bench bench-quick frameworks guide soak package install uninstall lint fmt generate
+.PHONY: help demo demo-server example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check test bench bench-quick frameworks guide soak package platforms install uninstall lint fmt generate
 PREFIX ?= /usr/local
 LIBDIR ?= lib
 # LIBDIR may be given with PREFIX or without.
@@ -49,6 +49,9 @@ soak: ## the randomised tests at length: more cases, more preemptions, 30 millio
 
 package: ## what is released for this machine: wheel, npm packages, C library; installed and run in clean environments
 	@scripts/package.sh
+
+platforms: ## the core built for other systems, and its tests for Windows under Wine; as root, on Debian
+	@scripts/platforms.sh
 
 guide: ## the guide as a site, with its links checked: build/guide/index.html
 	@scripts/guide.sh

@@ -27,6 +27,9 @@ use windows_sys::Win32::Storage::FileSystem::{
 /// The attempts, with a pause of a millisecond between them, to open or to rename a file that a scanner or a backup holds.
 const ATTEMPTS: u32 = 200;
 
+/// The words of a file system for what it does not know.
+const UNKNOWN: &[WIN32_ERROR] = &[ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED];
+
 /// A namespace's folder, held open.
 pub(in crate::store::file) struct Folder {
     handle: File,
@@ -63,7 +66,7 @@ impl Status {
     pub(in crate::store::file) fn of(file: &File) -> io::Result<Self> {
         // SAFETY: the structures are those of their classes.
         let (id, standard, basic) = unsafe {
-            let id: FILE_ID_INFO = ask(file, FileIdInfo)?;
+            let id: FILE_ID_INFO = ask(file, FileIdInfo).map_err(without_number)?;
             let standard: FILE_STANDARD_INFO = ask(file, FileStandardInfo)?;
             let basic: FILE_BASIC_INFO = ask(file, FileBasicInfo)?;
             (id, standard, basic)
@@ -199,6 +202,14 @@ impl Folder {
     }
 }
 
+/// The error of a file system that has no word for what it is asked.
+fn without_number(why: io::Error) -> io::Error {
+    if is(&why, UNKNOWN) {
+        return misplaced("the file system gives files no numbers, as FAT does not: name a folder on NTFS or ReFS");
+    }
+    why
+}
+
 fn is(why: &io::Error, among: &[WIN32_ERROR]) -> bool {
     why.raw_os_error().is_some_and(|code| among.contains(&(code as u32)))
 }
@@ -259,7 +270,7 @@ pub(in crate::store::file) fn sync_names(folder: &Folder, all: bool) -> io::Resu
 pub(in crate::store::file) fn sync_folder(folder: &Path) -> io::Result<()> {
     let opened = OpenOptions::new().write(true).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(folder)?;
     match opened.sync_all() {
-        Err(why) if is(&why, &[ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED]) => Ok(()),
+        Err(why) if is(&why, UNKNOWN) => Ok(()),
         done => done,
     }
 }

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Builds the core for other systems within a folder of Debian's unstable release, whose rustc builds std for any target, and runs its tests for
+# Windows under Wine. The last lines are a table of what ran, what was left out, and why.
+# usage: scripts/platforms.sh    as root; FRAZIL_PLATFORMS is the folder (~/.cache/frazil/platforms): 5 GB, made once in some 7 minutes
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=${FRAZIL_PLATFORMS:-${XDG_CACHE_HOME:-$HOME/.cache}/frazil/platforms}
+windows=x86_64-pc-windows-gnu
+# The compiler alone looks at these.
+checked='aarch64-apple-darwin x86_64-pc-windows-msvc x86_64-unknown-freebsd'
+# What the build for Windows leaves out: clients of servers, and a command of Unix.
+needs_a_client='spec::line::tests::a_command_shows_no_secret segment::source::tests::the_operators_command
+    lending::a_server_that_is_behind lending::a_store_that_hangs lending::what_cannot_be_lent'
+needs_cp='lending::a_copy_in_the_folders_place lending::a_copy_of_a_folder'
+
+if [ "$(id -u)" != 0 ]; then
+    echo "make platforms needs root, because it makes a system of its own in $folder" >&2
+    exit 1
+fi
+mkdir -p "$folder/logs"
+exec 9> "$folder/lock"
+flock -n 9 || { echo "another run works in $folder" >&2; exit 1; }
+
+if [ ! -e "$folder/ready" ]; then
+    echo "== Debian's unstable release, in $folder"
+    command -v mmdebstrap > /dev/null || apt-get install -y -qq mmdebstrap
+    # The mirror from which this system's own packages come; its Release file may be old.
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Origin: Debian' | head -1)
+    if [ -z "$mirror" ]; then
+        echo "apt-get here has no mirror of Debian: make platforms runs on Debian alone" >&2
+        exit 1
+    fi
+    rm -rf "$folder/sid"
+    mmdebstrap --quiet --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' --skip=cleanup/apt \
+        --include=ca-certificates,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64 \
+        sid "$folder/sid" "deb $mirror sid main"
+    cp /etc/hosts /etc/resolv.conf "$folder/sid/etc/"
+    cp /etc/ssl/certs/ca-certificates.crt "$folder/sid/etc/ssl/certs/"
+    mkdir -p "$folder/sid/frazil" "$folder/sid/build" "$folder/sid/cargo"
+    touch "$folder/ready"
+fi
+
+# Runs a command within the folder. The mounts end with it. RUSTC_BOOTSTRAP lets a stable cargo take -Zbuild-std.
+within() { # COMMAND
+    # shellcheck disable=SC2016
+    unshare --mount --pid --fork --kill-child bash -c '
+        mount --bind "$1" "$2/sid/frazil"
+        mount --rbind /dev "$2/sid/dev"
+        mount -t proc proc "$2/sid/proc"
+        exec chroot "$2/sid" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LANG=C.UTF-8 CARGO_HOME=/cargo \
+            CARGO_TARGET_DIR=/build CARGO_PROFILE_DEV_DEBUG=0 RUSTC_BOOTSTRAP=1 SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
+            WINEPREFIX=/root/wine WINEDEBUG=-all XDG_RUNTIME_DIR=/tmp RUSTFLAGS="-D warnings" bash -c "cd /frazil && $3"' \
+        platforms "$PWD" "$folder" "$1" < /dev/null
+}
+
+table=() failed=0
+row() { # TARGET SUITE COMMAND
+    local log="$folder/logs/$1-$2.log" status=0 result
+    echo "== $1: $2"
+    within "$3" > "$log" 2>&1 || status=$?
+    result=$(grep -ao 'test result: .* ignored' "$log" | sed 's/test result: [a-zA-Z]*\. //; s/;/,/g' | tail -1 || true)
+    [ -n "$result" ] || result='compiles without a warning'
+    if [ $status != 0 ]; then
+        failed=1 result="FAILED, see $log"
+    fi
+    table+=("$(printf '%-26s %-9s %s' "$1" "$2" "$result")")
+}
+
+skip=''
+for test in $needs_a_client $needs_cp; do skip+=" --skip $test"; done
+build="cargo test -q --locked --no-run -Zbuild-std=std,panic_unwind,test --target $windows -p frazil --features admin,lend"
+run() { # SUITE
+    echo "exe=\$(ls -t /build/$windows/debug/deps/$1-*.exe | head -1); cd core && wine \$exe --test-threads=2"
+}
+row $windows build "$build"
+row $windows core "$(run frazil)$skip"
+for suite in fresh guard interop process stats values; do row $windows $suite "$(run $suite)"; done
+for target in $checked; do
+    row "$target" check "cargo check -q --locked -Zbuild-std=std,panic_unwind --target $target -p frazil --features admin,lend"
+done
+
+printf '\n'
+printf '%s\n' "${table[@]}"
+printf '\nLeft out under Wine, because the build has no client for servers:\n'
+printf '    %s\n' $needs_a_client
+printf 'because Windows has no command cp:\n'
+printf '    %s\n' $needs_cp
+echo "Not compiled here: the tests of leases, segments and workers over real processes (core/tests: cfg(unix)), the bindings, the command line."
+exit $failed
