@@ -79,9 +79,13 @@ test('a batch of some ticks is minted in place, and a longer one names batchAsyn
     assertAscending(minted)
     assert.equal(minted.length, 100_000)
   }
-  const begin = performance.now()
-  refused('WOULD_BLOCK', () => ids.batch(1_000_000), 'use await ids.batchAsync(1000000), or a longer maxWaitMs')
-  assert.ok(performance.now() - begin < 45, 'what cannot be had in 50 ms does not wait for them')
+  const times = Array.from({ length: 10 }, () => {
+    const begin = performance.now()
+    refused('WOULD_BLOCK', () => ids.batch(1_000_000), 'use await ids.batchAsync(1000000), or a longer maxWaitMs')
+    return performance.now() - begin
+  })
+  // Of a busy machine's times the shortest counts: who waits for 50 ms takes them each time.
+  assert.ok(Math.min(...times) < 45, `what cannot be had in 50 ms does not wait for them: ${times}`)
   refused('WOULD_BLOCK', () => ids.batch(100_000, { maxWaitMs: 2 }), 'batchAsync(100000)')
   assert.equal((await ids.batchAsync(100_000)).length, 100_000)
 })

@@ -170,7 +170,7 @@ test('the end of the process gives numbers back', async () => {
     code: 'process.exitCode = 3',
     uncaught: 'setTimeout(() => { throw new Error("uncaught") })',
     listener: `process.on('exit', () => { console.log(ids.next()) })`,
-    beforeExit: `process.once('beforeExit', () => { ids.next(); process.exit(1) })`,
+    again: `process.once('beforeExit', () => { ids.next(); process.exit(1) })`,
   }
   await Promise.all(Object.entries(ends).map(async ([name, end]) => {
     const program = `
