@@ -187,6 +187,7 @@ pub(in crate::store::file) fn sync_names(folder: &Folder, all: bool) -> io::Resu
 }
 
 /// Puts a folder's entries on the disk.
+#[cfg(feature = "lend")]
 pub(in crate::store::file) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
