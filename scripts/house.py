@@ -203,8 +203,7 @@ def figures() -> dict:
         lines, arrows = crate.lines(), crate.imports()
         rooms = Counter()
         for path, count in lines.items():
-            is_windows = path.endswith("/windows.rs") and "/store/" not in path
-            rooms["windows" if is_windows else re.sub(r"\.rs$", "", path.split("/")[2])] += count
+            rooms["windows" if path.endswith("/windows.rs") else re.sub(r"\.rs$", "", path.split("/")[2])] += count
         measured["crates"][name] = {
             "lines": sum(lines.values()),
             "rooms": dict(rooms.most_common()),

@@ -53,6 +53,9 @@ within() { # COMMAND
         platforms "$PWD" "$folder" "$1" < /dev/null
 }
 
+# What a run that was ended has left there: process IDs begin anew with each run, so its names would be taken.
+rm -rf "$folder"/sid/root/wine/drive_c/users/*/AppData/Local/Temp/frazil-*
+
 table=() failed=0
 row() { # TARGET SUITE COMMAND
     local log="$folder/logs/$1-$2.log" status=0 result
