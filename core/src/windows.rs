@@ -8,7 +8,7 @@ use windows_sys::Win32::Foundation::{HANDLE, LocalFree};
 use windows_sys::Win32::Security::Authorization::{
     ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1,
 };
-use windows_sys::Win32::Security::{GetTokenInformation, PSID, SECURITY_MAX_SID_SIZE, TOKEN_USER, TokenUser};
+use windows_sys::Win32::Security::{GetTokenInformation, PSID, SECURITY_ATTRIBUTES, SECURITY_MAX_SID_SIZE, TOKEN_USER, TokenUser};
 
 /// The token that decides on this thread's calls, its own where it acts for somebody else.
 const EFFECTIVE_TOKEN: HANDLE = -6_isize as HANDLE;
@@ -64,6 +64,20 @@ pub(crate) unsafe fn sid_text(sid: PSID) -> io::Result<String> {
         let length = (0..).take_while(|at| *text.add(*at) != 0).count();
         Ok(String::from_utf16_lossy(std::slice::from_raw_parts(text, length)))
     }
+}
+
+/// An access list that gives these rights to this account, the administrators and the system, and to others what `others` says.
+pub(crate) fn for_this_account(rights: &str, others: &str) -> io::Result<Local> {
+    let account = Account::of_this_thread()?;
+    // SAFETY: the account's SID is valid as long as the account.
+    let own = unsafe { sid_text(account.sid()) }?;
+    let entries: String = ["SY", "BA", &own].iter().map(|who| format!("(A;{rights};;;{who})")).collect();
+    descriptor(&format!("D:P{entries}{others}"))
+}
+
+/// The form in which calls that make something take its descriptor, which must outlive them.
+pub(crate) fn attributes(descriptor: &Local) -> SECURITY_ATTRIBUTES {
+    SECURITY_ATTRIBUTES { nLength: size_of::<SECURITY_ATTRIBUTES>() as u32, lpSecurityDescriptor: descriptor.0, bInheritHandle: 0 }
 }
 
 /// A security descriptor from its text, whose form is Windows' own (SDDL).

@@ -3,7 +3,7 @@
 //! A guard is a mutex, which nobody locks: that it is there is all that counts. A watch is an event, which others signal. Both let every account
 //! find them, and a service and a program of a user meet. The system tells nobody which process has an object.
 
-use crate::windows::{Account, Local, descriptor, sid_text, wide};
+use crate::windows::{Local, attributes, done, for_this_account, wide};
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use windows_sys::Win32::Foundation::{
@@ -60,8 +60,7 @@ fn create(name: &str, call: Call) -> Taken {
 
 /// The object of a name, which may have been there, and the code with which the call ended.
 fn object(list: &Local, name: &str, call: Call) -> (Option<Name>, WIN32_ERROR) {
-    let attributes =
-        SECURITY_ATTRIBUTES { nLength: size_of::<SECURITY_ATTRIBUTES>() as u32, lpSecurityDescriptor: list.0, bInheritHandle: 0 };
+    let attributes = attributes(list);
     // SAFETY: plain calls; a handle that is returned is this function's own.
     unsafe {
         SetLastError(0);
@@ -78,11 +77,8 @@ fn global(name: &str) -> String {
 
 /// Everybody may find an object and signal an event; the rest is for this account, the administrators and the system.
 fn access_list() -> io::Result<Local> {
-    let account = Account::of_this_thread()?;
-    // SAFETY: the account's SID is valid as long as the account.
-    let own = unsafe { sid_text(account.sid()) }?;
     let everybody = SYNCHRONIZATION_SYNCHRONIZE | EVENT_MODIFY_STATE;
-    descriptor(&format!("D:P(A;;GA;;;SY)(A;;GA;;;BA)(A;;GA;;;{own})(A;;{everybody:#x};;;WD)"))
+    for_this_account(";GA", &format!("(A;;{everybody:#x};;;WD)"))
 }
 
 impl Name {
@@ -108,7 +104,7 @@ pub(super) fn ring(name: &str) -> io::Result<()> {
             return if why.raw_os_error() == Some(ERROR_FILE_NOT_FOUND as i32) { Ok(()) } else { Err(why) };
         }
         let watch = OwnedHandle::from_raw_handle(watch);
-        crate::windows::done(SetEvent(watch.as_raw_handle()))
+        done(SetEvent(watch.as_raw_handle()))
     }
 }
 

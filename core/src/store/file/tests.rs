@@ -220,6 +220,10 @@ fn a_held_lock_is_waited_for_and_then_reported() {
 #[test]
 #[cfg_attr(windows, ignore = "Wine keeps the name of a removed file until it is closed")]
 fn a_lock_is_on_the_file_that_the_name_leads_to() {
+    who_waits_takes_the_new_lock(|temp| fs::remove_file(temp.path(".lock")).unwrap());
+}
+
+fn who_waits_takes_the_new_lock(remove: impl FnOnce(&Temp)) {
     let temp = Temp::filled();
     let old = lock(&temp.0, TIMEOUT).unwrap();
     let waiter = std::thread::spawn({
@@ -227,7 +231,7 @@ fn a_lock_is_on_the_file_that_the_name_leads_to() {
         move || lock(&dir, TIMEOUT).unwrap()
     });
     std::thread::sleep(Duration::from_millis(50));
-    fs::remove_file(temp.path(".lock")).unwrap();
+    remove(&temp);
     let new = lock(&temp.0, TIMEOUT).unwrap();
     drop(old);
     std::thread::sleep(Duration::from_millis(50));

@@ -93,23 +93,10 @@ fn the_suite_on_an_overlay_that_is_named() {
 /// A lock in a folder that is no longer there guards nothing either.
 #[test]
 fn a_lock_is_in_the_folder_that_the_name_leads_to() {
-    let temp = Temp::filled();
-    let folder = temp.0.join(NS);
-    let old = lock(&temp.0, TIMEOUT).unwrap();
-    let waiter = std::thread::spawn({
-        let dir = temp.0.clone();
-        move || lock(&dir, TIMEOUT).unwrap()
+    who_waits_takes_the_new_lock(|temp| {
+        fs::remove_dir_all(temp.0.join(NS)).unwrap();
+        fs::create_dir(temp.0.join(NS)).unwrap();
     });
-    std::thread::sleep(Duration::from_millis(50));
-    fs::remove_dir_all(&folder).unwrap();
-    fs::create_dir(&folder).unwrap();
-    let new = lock(&temp.0, TIMEOUT).unwrap();
-    drop(old);
-    std::thread::sleep(Duration::from_millis(50));
-    assert!(!waiter.is_finished(), "two locks at once");
-    drop(new);
-    let _third = waiter.join().unwrap();
-    assert!(lock(&temp.0, Duration::ZERO).is_err());
 }
 
 /// fork(2) copies the descriptor; the child must not keep the lock that its parent gives back.

@@ -4,7 +4,7 @@ use super::super::folder::{Rules, WAYS_OUT};
 use super::super::refusal::{self, Refuse, is_absent};
 use super::place::{Folder, open_folder};
 use crate::error::{ErrorKind, Result};
-use crate::windows::{Account, Local, descriptor, done, sid_text, wide};
+use crate::windows::{Account, Local, attributes, done, for_this_account, sid_text, wide};
 use std::fs::{self, File};
 use std::io;
 use std::os::windows::io::AsRawHandle;
@@ -14,7 +14,7 @@ use windows_sys::Win32::Foundation::{GENERIC_ALL, GENERIC_WRITE};
 use windows_sys::Win32::Security::Authorization::{GetSecurityInfo, SE_FILE_OBJECT};
 use windows_sys::Win32::Security::{
     ACCESS_ALLOWED_ACE, ACE_HEADER, ACL, DACL_SECURITY_INFORMATION, EqualSid, GetAce, INHERIT_ONLY_ACE, IsWellKnownSid, LookupAccountSidW,
-    OWNER_SECURITY_INFORMATION, PSID, SECURITY_ATTRIBUTES, WinBuiltinAdministratorsSid, WinLocalSystemSid,
+    OWNER_SECURITY_INFORMATION, PSID, WinBuiltinAdministratorsSid, WinLocalSystemSid,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     CreateDirectoryW, DELETE, FILE_ADD_FILE, FILE_ADD_SUBDIRECTORY, FILE_DELETE_CHILD, FILE_WRITE_ATTRIBUTES, FILE_WRITE_EA, WRITE_DAC,
@@ -150,12 +150,8 @@ pub(in crate::store::file) fn make(dir: &Path, private: bool) -> io::Result<()> 
 
 /// Makes a folder whose access list inherits nothing from the folder above, and is inherited by what is in it.
 fn make_private(dir: &Path) -> io::Result<()> {
-    let account = Account::of_this_thread()?;
-    // SAFETY: the account's SID is valid as long as the account.
-    let sid = unsafe { sid_text(account.sid()) }?;
-    let descriptor = descriptor(&format!("D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;{sid})"))?;
-    let attributes =
-        SECURITY_ATTRIBUTES { nLength: size_of::<SECURITY_ATTRIBUTES>() as u32, lpSecurityDescriptor: descriptor.0, bInheritHandle: 0 };
+    let descriptor = for_this_account("OICI;FA", "")?;
+    let attributes = attributes(&descriptor);
     // SAFETY: the path ends in a zero, and the descriptor lives until the folder is made.
     done(unsafe { CreateDirectoryW(wide(dir).as_ptr(), &raw const attributes) })
 }
@@ -190,10 +186,13 @@ fn both(folder: &File) -> io::Result<(Account, Security)> {
 
 fn check_owner(dir: &Path, path: &Path, account: &Account, security: &Security, mend: &str) -> Result<()> {
     // SAFETY: the owner is valid as long as the security, the account as long as itself.
-    let (is_trusted, owner, this) = unsafe { (trusts(account, security.owner), name(security.owner), name(account.sid())) };
-    if is_trusted {
-        return Ok(());
-    }
+    let (owner, this) = unsafe {
+        if trusts(account, security.owner) {
+            return Ok(());
+        }
+        // Only here: a domain's controller may be asked for a name.
+        (name(security.owner), name(account.sid()))
+    };
     let why =
         format!("{} belongs to account {owner}, which could do with it as it likes, and this is account {this}: {mend}", path.display());
     Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why))
@@ -236,6 +235,7 @@ pub(in crate::store::file) fn namespace(dir: &Path, name: &str, rules: Rules, ma
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::windows::descriptor;
     use windows_sys::Win32::Security::{GetSecurityDescriptorDacl, GetSecurityDescriptorOwner};
 
     fn security(text: &str) -> Security {
