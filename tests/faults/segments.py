@@ -46,7 +46,6 @@ class SegmentRun(Run):
     # A store is asked for a range now and then only, but by everyone who opens or forks.
     pace = 400, 256
     layout = None
-    # Who polls may never get there: see test_an_opener_that_polls_gets_there.
     deeds = ("late openers that waited", "late openers that polled")
     faults_usual, ids_usual, pace_usual = 12, 3_000_000, 0.8
 
