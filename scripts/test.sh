@@ -37,6 +37,7 @@ beside "Leases and segments on every store; the servers and the cutting proxy th
     "${pytest[@]}" "${workers[@]}" tests/leases tests/servers
 beside "Rust: the stamp, the gate and the lease under loom" \
     env RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked -p frazil --lib loom
+beside "Rust: the guard of other Unix systems" scripts/lock-files.sh
 beside "Python" "${pytest[@]}" "${workers[@]}" tests/python
 beside "Rust: every store's client, on private servers" python3 tests/servers all -- "${rust[@]}" -q --lib --test starts --test copies -- --ignored
 beside "Node" node --test --test-timeout=900000 tests/node/*.test.mjs

@@ -28,9 +28,7 @@ mod per_process;
 mod written;
 
 #[cfg(unix)]
-pub(crate) use descriptors::ClosedInChild;
-#[cfg(target_os = "linux")]
-pub(crate) use descriptors::{NAMES, Places, WATCHES, with_no_fork};
+pub(crate) use descriptors::{ClosedInChild, NAMES, Places, WATCHES, with_no_fork};
 #[cfg(feature = "admin")]
 pub use generation::Copies;
 pub(crate) use per_process::{PerCopy, PerProcess};

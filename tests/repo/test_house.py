@@ -12,8 +12,8 @@ import house
 # Files that stand in a circle of imports, and files of more than 250 lines of code. These figures may only fall.
 IN_CIRCLES = {"core": 0, "cli": 0, "server": 0, "python": 0, "node": 0, "c-api": 0}
 LONG = {"core": 5, "cli": 4, "server": 1, "python": 0, "node": 0, "c-api": 0}
-# What a stranger reads of the core: without the clients of stores, Windows' own files, and what is there for the command line.
-CORE_LINES = 12_273
+# What a stranger reads of the core: without the clients of stores, other systems' own files, and what is there for the command line.
+CORE_LINES = 12_265
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_files_are_short(crates, name):
 
 def test_the_core_stays_small(crates):
     rooms = crates["core"]["rooms"]
-    lines = crates["core"]["lines"] - sum(rooms.get(room, 0) for room in ("store", "admin", "windows"))
+    lines = crates["core"]["lines"] - sum(rooms.get(room, 0) for room in ("store", "admin", "elsewhere"))
     assert lines <= CORE_LINES, rooms
 
 

@@ -91,7 +91,7 @@ impl ClosedInChild {
     }
 
     /// Returns whether the descriptor is still this process's to use: nobody else has closed it.
-    #[cfg(target_os = "linux")]
+    #[cfg(unix)]
     pub(crate) fn is_intact(&self, file: BorrowedFd<'_>) -> bool {
         self.0.is_some_and(|place| place.is_of(file))
     }
@@ -113,7 +113,7 @@ fn handle_forks() {
 }
 
 /// Opens and registers a descriptor, or closes one, between two forks.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub(crate) fn with_no_fork<T>(change: impl FnOnce() -> T) -> T {
     handle_forks();
     OPENING.fetch_add(1, Ordering::SeqCst);
@@ -130,10 +130,10 @@ fn wait_while_any(count: &AtomicU32, since: Instant) {
 }
 
 /// An opener that forks wait for, as long as this stands.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 struct Opening;
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 impl Drop for Opening {
     fn drop(&mut self) {
         OPENING.fetch_sub(1, Ordering::SeqCst);

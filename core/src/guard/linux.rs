@@ -1,29 +1,17 @@
 //! Names on Linux: abstract Unix sockets, which belong to the network namespace and end with their last descriptor.
 
-use crate::fork::{ClosedInChild, NAMES, Places, WATCHES, with_no_fork};
+use super::unix::Held;
+use super::{NotTaken, Peer, Taken};
+use crate::fork::{NAMES, Places, WATCHES};
 use nix::errno::Errno;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, sockopt};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 /// A name that this process holds until this is dropped.
-///
-/// A child that is forked while it is taken or dropped has no copy of the descriptor that it does not close.
-pub(super) struct Name {
-    /// `None` while it is dropped.
-    listener: Option<UnixListener>,
-    registered: ClosedInChild,
-}
-
-/// The outcome of an attempt to take a name.
-pub(super) enum Taken {
-    Held(Name),
-    InUse,
-    /// The reason why the system gives none.
-    Refused(String),
-}
+pub(super) struct Name(Held<UnixListener>);
 
 /// Takes a name that guards a number.
 pub(super) fn take(name: &str) -> Taken {
@@ -32,26 +20,18 @@ pub(super) fn take(name: &str) -> Taken {
 
 /// Takes a name that watches.
 pub(super) fn take_watch(name: &str) -> Taken {
-    match take_into(&WATCHES, name) {
-        // It is asked whether anybody has connected.
-        Taken::Held(watch) => match watch.listener.as_ref().map(|listener| listener.set_nonblocking(true)) {
-            Some(Err(why)) => Taken::Refused(why.to_string()),
-            _ => Taken::Held(watch),
-        },
-        refused => refused,
-    }
+    let watch = take_into(&WATCHES, name)?;
+    // It is asked whether anybody has connected.
+    watch.0.descriptor().set_nonblocking(true).map_err(refused)?;
+    Ok(watch)
 }
 
-/// A process may have thousands of numbers, and descriptors are scarce: so many names are held as there are places.
 fn take_into(places: &'static Places, name: &str) -> Taken {
-    with_no_fork(|| match listen(name) {
-        Ok(listener) => match ClosedInChild::among(places, listener.as_fd()) {
-            Some(registered) => Taken::Held(Name { listener: Some(listener), registered }),
-            None => Taken::Refused(format!("this process has {} numbers already, the most that it guards", places.len())),
-        },
-        Err(why) if why.kind() == io::ErrorKind::AddrInUse => Taken::InUse,
-        Err(why) => Taken::Refused(why.to_string()),
-    })
+    Ok(Name(Held::take(places, || listen(name).map_err(refused))?))
+}
+
+fn refused(why: io::Error) -> NotTaken {
+    if why.kind() == io::ErrorKind::AddrInUse { NotTaken::InUse } else { NotTaken::Refused(why.to_string()) }
 }
 
 /// Listens, so that others can ask who holds the name. The kernel answers them, for as long as the queue has room.
@@ -62,24 +42,12 @@ fn listen(name: &str) -> io::Result<UnixListener> {
 impl Name {
     /// Returns whether this process still has the name: a program may have closed all descriptors.
     pub(super) fn is_intact(&self) -> bool {
-        self.listener.as_ref().is_some_and(|listener| self.registered.is_intact(listener.as_fd()))
+        self.0.is_intact()
     }
 
     /// Returns whether anybody has connected to a watch.
     pub(super) fn is_rung(&self) -> bool {
-        let accept = self.listener.as_ref().map(UnixListener::accept);
-        !matches!(accept, Some(Err(why)) if why.kind() == io::ErrorKind::WouldBlock)
-    }
-}
-
-impl Drop for Name {
-    fn drop(&mut self) {
-        let listener = self.listener.take();
-        // A fork copies the descriptors before the memory: a child would have the descriptor, and find its place free.
-        with_no_fork(|| match listener {
-            Some(listener) if !self.registered.is_intact(listener.as_fd()) => drop(listener.into_raw_fd()),
-            listener => drop(listener),
-        });
+        !matches!(self.0.descriptor().accept(), Err(why) if why.kind() == io::ErrorKind::WouldBlock)
     }
 }
 
@@ -92,15 +60,17 @@ pub(super) fn ring(name: &str) -> io::Result<()> {
     }
 }
 
-/// The process ID of a name's holder, if it can be seen from this process's namespace, and its user ID.
-pub(super) fn peer(name: &str) -> Option<(Option<u32>, u32)> {
+/// The holder of a name; its process ID, if it can be seen from this process's namespace.
+pub(super) fn peer(name: &str) -> Option<Peer> {
     let peer = socket::getsockopt(&connect(name).ok()?, sockopt::PeerCredentials).ok()?;
-    Some((u32::try_from(peer.pid()).ok().filter(|pid| *pid > 0), peer.uid()))
+    let pid = u32::try_from(peer.pid()).ok().filter(|pid| *pid > 0);
+    let program = pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok());
+    Some(Peer::new(pid, peer.uid(), program))
 }
 
-/// The description of a holder that does not answer.
-pub(super) fn unnamed(name: &str) -> String {
-    format!("a process that does not answer (`ss -xlp` shows it beside @{name})")
+/// The command that shows who has a name.
+pub(super) fn shown_by(name: &str) -> String {
+    format!("`ss -xlp` shows it beside @{name}")
 }
 
 /// Connects without waiting: the holder may never accept, and its queue may be full.
@@ -109,9 +79,4 @@ fn connect(name: &str) -> nix::Result<OwnedFd> {
     let socket = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
     socket::connect(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?)?;
     Ok(socket)
-}
-
-/// The user ID of this process.
-pub(super) fn uid() -> u32 {
-    rustix::process::geteuid().as_raw()
 }

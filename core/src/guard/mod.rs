@@ -1,7 +1,9 @@
 //! The guard of a number that is given without a store: one process of a machine issues from it, and a second one gets `NODE_IN_USE`.
 //!
 //! The guard is a name that the operating system releases with its process, also after `kill -9`. On Linux it is the name of an abstract Unix
-//! socket (`linux.rs`), which each network namespace has for itself. Other systems have none here: there the number is issued unguarded.
+//! socket (`linux.rs`), which each network namespace has for itself; on Windows that of a kernel object (`windows.rs`); elsewhere that of a locked
+//! file (`lock_files.rs`), which the configuration `frazil_lock_files` has Linux use too, for tests. Where there is no name to be had, the number
+//! is issued unguarded.
 //!
 //! **Nothing on the fast path.** The lease of a guarded number begins with a bound of 0, so it has no room, the gate stays closed, and the first
 //! call of every kind ends up in `SharedGenerator`, as it does where a leased number's bound is used up. [`Guard::hold`] takes the name and moves
@@ -26,10 +28,12 @@
 //! the names (`fork/descriptors.rs`), or it would keep them after its parent.
 
 mod names;
-#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(all(target_os = "linux", not(frazil_lock_files)), path = "linux.rs")]
 #[cfg_attr(windows, path = "windows.rs")]
-#[cfg_attr(not(any(target_os = "linux", windows)), path = "other.rs")]
+#[cfg_attr(not(any(all(target_os = "linux", not(frazil_lock_files)), windows)), path = "lock_files.rs")]
 mod system;
+#[cfg(unix)]
+mod unix;
 
 pub(crate) use names::Names;
 
@@ -40,7 +44,7 @@ use crate::wait::Wait;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use system::{Name, Taken};
+use system::Name;
 
 /// The time for which a process waits for its predecessor to exit, from its first attempt on.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -48,6 +52,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The time for which the holder's description is kept: each question takes a place in the holder's queue, which nobody empties.
 const KNOWN: Duration = Duration::from_secs(10);
+
+/// A name that was taken, or why it was not.
+type Taken<N = Name> = std::result::Result<N, NotTaken>;
+
+enum NotTaken {
+    InUse,
+    /// The reason why the system gives none.
+    Refused(String),
+}
 
 /// The guard of one number in this process.
 pub(crate) struct Guard {
@@ -78,7 +91,7 @@ impl Watch {
     pub(crate) fn new(names: Names) -> Self {
         let watch = match system::take_watch(&names.watch) {
             // The probe is released at once: it is the first ID that takes the guard.
-            Taken::Held(_) if matches!(system::take(&names.guard), Taken::InUse) => Taken::InUse,
+            Ok(_) if matches!(system::take(&names.guard), Err(NotTaken::InUse)) => Err(NotTaken::InUse),
             watch => watch,
         };
         Watch(names, watch)
@@ -87,7 +100,7 @@ impl Watch {
     /// Returns a watch that has missed something, perhaps.
     pub(crate) fn given_up(self) -> Self {
         match self {
-            Watch(names, Taken::Held(_)) => Watch(names, Taken::InUse),
+            Watch(names, Ok(_)) => Watch(names, Err(NotTaken::InUse)),
             refused => refused,
         }
     }
@@ -109,9 +122,9 @@ pub enum Found {
 #[cfg(feature = "admin")]
 pub(crate) fn find(names: &Names) -> Found {
     match system::take(&names.guard) {
-        Taken::Held(_) => Found::Free,
-        Taken::InUse => Found::Held(Holder::ask(names).to_string()),
-        Taken::Refused(why) => Found::Unguarded(why),
+        Ok(_) => Found::Free,
+        Err(NotTaken::InUse) => Found::Held(Holder::ask(names).to_string()),
+        Err(NotTaken::Refused(why)) => Found::Unguarded(why),
     }
 }
 
@@ -162,13 +175,13 @@ impl Guard {
             return Ok(opens_in);
         }
         let (held, opens_in) = match system::take(&self.names.guard) {
-            Taken::InUse => return Err(*state.since.get_or_insert_with(Instant::now)),
-            Taken::Refused(why) => {
+            Err(NotTaken::InUse) => return Err(*state.since.get_or_insert_with(Instant::now)),
+            Err(NotTaken::Refused(why)) => {
                 self.tell_unguarded(&why);
                 (None, 0)
             }
-            Taken::Held(name) if self.was_alone(&state) => (Some(name), 0),
-            Taken::Held(name) => {
+            Ok(name) if self.was_alone(&state) => (Some(name), 0),
+            Ok(name) => {
                 let opens_in = generator.tick_or_zero() + 1;
                 generator.begin(opens_in);
                 (Some(name), opens_in)
@@ -180,7 +193,7 @@ impl Guard {
 
     /// Returns whether no other process has issued since this one opened. Notifies the process that watches, if that is another one.
     fn was_alone(&self, state: &State) -> bool {
-        if let Stage::Watching(Taken::Held(watch)) = &state.stage
+        if let Stage::Watching(Ok(watch)) = &state.stage
             && watch.is_intact()
         {
             return state.since.is_none() && !watch.is_rung();
@@ -192,9 +205,7 @@ impl Guard {
     }
 
     fn tell_unguarded(&self, reason: &str) {
-        // Where the system guards nothing there is nothing to look into.
-        let level = if cfg!(any(target_os = "linux", windows)) { Level::Warning } else { Level::Info };
-        event::tell(level, event::NODE_UNGUARDED, || {
+        event::tell(Level::Warning, event::NODE_UNGUARDED, || {
             let (node, namespace) = (self.names.node, self.names.namespace.clone());
             let text = format!(
                 "node number {node}: another process of this machine that has it too would not be noticed, because {reason}: give each process \
@@ -229,47 +240,51 @@ impl Guard {
     }
 }
 
-/// The process that holds a name, as far as the system tells.
+/// The holder of a name.
 struct Holder {
     guard: String,
-    /// Its process ID, if it can be seen from here, and its user ID.
-    peer: Option<(Option<u32>, u32)>,
+    /// `None` where it cannot be told.
+    peer: Option<Peer>,
+}
+
+/// A process, as far as the system tells.
+#[cfg_attr(windows, expect(dead_code, reason = "the system names nobody"))]
+struct Peer {
+    /// Its process ID, if it can be seen from here.
+    pid: Option<u32>,
+    /// Its user ID, if it is not this process's.
+    other_user: Option<u32>,
     program: Option<String>,
+    has_ended: bool,
 }
 
 impl Holder {
     fn ask(names: &Names) -> Self {
-        let peer = system::peer(&names.guard);
-        let pid = peer.and_then(|(pid, _)| pid);
-        let program = pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok());
-        Holder { guard: names.guard.clone(), peer, program: program.map(|program| shown(program.trim_end())) }
+        Holder { guard: names.guard.clone(), peer: system::peer(&names.guard) }
     }
 
     fn is_another_users(&self) -> bool {
-        self.peer.is_some_and(|(_, uid)| uid != system::uid())
+        self.peer.as_ref().is_some_and(|peer| peer.other_user.is_some())
     }
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.peer {
-            Some((Some(pid), _)) if pid == std::process::id() => {
-                return write!(f, "another copy of frazil in this process ({pid})");
-            }
-            // The credentials are of whoever made the socket, which a child that the fork handlers do not know keeps.
-            Some((Some(pid), _)) if !self.is_another_users() && !std::path::Path::new(&format!("/proc/{pid}")).exists() => {
-                return write!(f, "a child of process {pid}, which has ended itself (`ss -xlp` shows it beside @{})", self.guard);
-            }
-            Some((Some(pid), _)) => write!(f, "process {pid}")?,
-            Some((None, _)) => f.write_str("a process of another container")?,
-            None => return f.write_str(&system::unnamed(&self.guard)),
+        let shown_by = system::shown_by(&self.guard);
+        let Some(peer) = &self.peer else { return write!(f, "a process that cannot be named ({shown_by})") };
+        match peer.pid {
+            Some(pid) if pid == std::process::id() => return write!(f, "another copy of frazil in this process ({pid})"),
+            // It is of whoever made the name, which a child that the fork handlers do not know keeps.
+            Some(pid) if peer.has_ended => return write!(f, "a child of process {pid}, which has ended itself ({shown_by})"),
+            Some(pid) => write!(f, "process {pid}")?,
+            None => f.write_str("a process of another container")?,
         }
-        if let Some(program) = &self.program {
-            write!(f, " ({program})")?;
+        if let Some(program) = &peer.program {
+            write!(f, " ({})", shown(program.trim_end()))?;
         }
-        match self.peer {
-            Some((_, uid)) if self.is_another_users() => write!(f, " of another user (uid {uid})"),
-            _ => Ok(()),
+        match peer.other_user {
+            Some(uid) => write!(f, " of another user (uid {uid})"),
+            None => Ok(()),
         }
     }
 }

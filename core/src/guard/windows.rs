@@ -3,6 +3,7 @@
 //! A guard is a mutex, which nobody locks: that it is there is all that counts. A watch is an event, which others signal. Both let every account
 //! find them, and a service and a program of a user meet. The system tells nobody which process has an object.
 
+use super::{NotTaken, Peer, Taken};
 use crate::windows::{Local, attributes, done, for_this_account, wide};
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
@@ -17,14 +18,6 @@ use windows_sys::Win32::System::Threading::{
 
 /// A name that this process holds until this is dropped.
 pub(super) struct Name(OwnedHandle);
-
-/// The outcome of an attempt to take a name.
-pub(super) enum Taken {
-    Held(Name),
-    InUse,
-    /// The reason why the system gives none.
-    Refused(String),
-}
 
 /// Takes a name that guards a number.
 pub(super) fn take(name: &str) -> Taken {
@@ -47,14 +40,16 @@ type Call = fn(*const SECURITY_ATTRIBUTES, *const u16) -> HANDLE;
 fn create(name: &str, call: Call) -> Taken {
     let list = match access_list() {
         Ok(list) => list,
-        Err(why) => return Taken::Refused(why.to_string()),
+        Err(why) => return Err(NotTaken::Refused(why.to_string())),
     };
     match object(&list, name, call) {
-        (Some(_), ERROR_ALREADY_EXISTS) => Taken::InUse,
-        (Some(name), _) => Taken::Held(name),
+        (Some(_), ERROR_ALREADY_EXISTS) => Err(NotTaken::InUse),
+        (Some(name), _) => Ok(name),
         // Somebody has closed the name to others; or the system gives this process none at all, as within a sandbox.
-        (None, ERROR_ACCESS_DENIED) if object(&list, &format!("frazil/probe/{:016x}", fastrand::u64(..)), call).0.is_some() => Taken::InUse,
-        (None, code) => Taken::Refused(io::Error::from_raw_os_error(code as i32).to_string()),
+        (None, ERROR_ACCESS_DENIED) if object(&list, &format!("frazil/probe/{:016x}", fastrand::u64(..)), call).0.is_some() => {
+            Err(NotTaken::InUse)
+        }
+        (None, code) => Err(NotTaken::Refused(io::Error::from_raw_os_error(code as i32).to_string())),
     }
 }
 
@@ -108,17 +103,14 @@ pub(super) fn ring(name: &str) -> io::Result<()> {
     }
 }
 
-pub(super) fn peer(_: &str) -> Option<(Option<u32>, u32)> {
+/// The system names nobody.
+pub(super) fn peer(_: &str) -> Option<Peer> {
     None
 }
 
-/// The description of a holder that the system does not name.
-pub(super) fn unnamed(name: &str) -> String {
-    format!("another process (Sysinternals' `handle -a {}` shows it)", global(name))
-}
-
-pub(super) fn uid() -> u32 {
-    0
+/// The command that shows who has a name.
+pub(super) fn shown_by(name: &str) -> String {
+    format!("Sysinternals' `handle -a {}` shows it", global(name))
 }
 
 #[cfg(test)]
@@ -132,19 +124,19 @@ mod tests {
     #[test]
     fn a_name_is_held_once() {
         let name = fresh("issues");
-        let Taken::Held(held) = take(&name) else { panic!("nobody has it") };
-        assert!(matches!(take(&name), Taken::InUse));
-        assert!(matches!(take(&fresh("issues")), Taken::Held(_)));
+        let Ok(held) = take(&name) else { panic!("nobody has it") };
+        assert!(matches!(take(&name), Err(NotTaken::InUse)));
+        assert!(matches!(take(&fresh("issues")), Ok(_)));
         drop(held);
-        assert!(matches!(take(&name), Taken::Held(_)));
+        assert!(matches!(take(&name), Ok(_)));
     }
 
     #[test]
     fn a_watch_is_rung_from_then_on() {
         let name = fresh("opens");
         ring(&name).unwrap();
-        let Taken::Held(watch) = take_watch(&name) else { panic!("nobody has it") };
-        assert!(matches!(take_watch(&name), Taken::InUse));
+        let Ok(watch) = take_watch(&name) else { panic!("nobody has it") };
+        assert!(matches!(take_watch(&name), Err(NotTaken::InUse)));
         assert!(!watch.is_rung());
         ring(&name).unwrap();
         assert!(watch.is_rung() && watch.is_rung());
@@ -154,7 +146,7 @@ mod tests {
     #[test]
     fn an_object_of_another_kind_is_no_guard() {
         let name = fresh("issues");
-        let Taken::Held(_event) = take_watch(&name) else { panic!("nobody has it") };
-        assert!(matches!(take(&name), Taken::Refused(_)));
+        let Ok(_event) = take_watch(&name) else { panic!("nobody has it") };
+        assert!(matches!(take(&name), Err(NotTaken::Refused(_))));
     }
 }

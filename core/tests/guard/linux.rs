@@ -1,11 +1,13 @@
 //! The guard on Linux: what a fork and `exec` keep, whose descriptors are closed, and who has the name.
 
+#[cfg_attr(not(frazil_lock_files), path = "sockets.rs")]
+#[cfg_attr(frazil_lock_files, path = "lock_files.rs")]
+mod names;
+
 use super::{LONG, SECONDS, Worker};
 use frazil::{Snowflake, Spec};
 use std::collections::HashSet;
 use std::os::fd::AsRawFd;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,9 +92,8 @@ fn reuse(ids: &Snowflake, what: &str) -> String {
     if when == "held" {
         ids.next_id().unwrap();
     }
-    let is_socket =
-        |fd: &i32| std::fs::read_link(format!("/proc/self/fd/{fd}")).is_ok_and(|link| link.to_string_lossy().starts_with("socket:"));
-    let guard = (3..64).find(is_socket).expect("the guard, or the watch");
+    let is_name = |fd: &i32| std::fs::read_link(format!("/proc/self/fd/{fd}")).is_ok_and(|link| names::is_name(&link));
+    let guard = (3..64).find(is_name).expect("the guard, or the watch");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let file = std::fs::File::open("/dev/null").unwrap();
     let mine = if what == "listener" { listener.as_raw_fd() } else { file.as_raw_fd() };
@@ -116,15 +117,10 @@ fn descriptors(most: u64) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
 }
 
-/// The abstract names that a process holds.
+/// The names that a process holds.
 pub(crate) fn names(pid: u32) -> Vec<String> {
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
-    let links = descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
-    let sockets: HashSet<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
-    let table = std::fs::read_to_string("/proc/net/unix").unwrap();
-    let named = table.lines().filter_map(|line| line.split_once(" @"));
-    let held = named.filter(|(socket, _)| sockets.contains(&format!("socket:[{}]", socket.split_whitespace().last().unwrap())));
-    held.map(|(_, name)| name.to_owned()).collect()
+    names::of(descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok()))
 }
 
 #[test]
@@ -188,20 +184,14 @@ fn a_squatter_holds_up_nobody() {
     holder.ids(1);
     let name = names(holder.pid()).pop().unwrap();
     holder.kill();
-    // It listens, and its queue is full.
-    let address = SocketAddr::from_abstract_name(&name).unwrap();
-    let listens = UnixListener::bind_addr(&address).unwrap();
-    // SAFETY: a plain system call on a descriptor of this test.
-    assert_eq!(unsafe { libc::listen(listens.as_raw_fd(), 1) }, 0);
-    let mut asked: Vec<_> = (0..2).map(|_| std::os::unix::net::UnixStream::connect_addr(&address).unwrap()).collect();
+    let squatter = names::squat(&name);
     let mut refused = Worker::new(scope);
     refused.open("standard node=901");
     let since = Instant::now();
     let refusal = refused.refusal(50);
     assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
-    assert!(refusal.contains("does not answer") && refusal.contains(&name) && refusal.contains("ss -xlp"), "{refusal}");
-    asked.clear();
-    drop(listens);
+    assert!(refusal.contains("cannot be named") && refusal.contains(&names::shown_by(&name)), "{refusal}");
+    drop(squatter);
     refused.ids(1);
 }
 
@@ -215,7 +205,7 @@ fn another_copy_in_the_same_process_is_named() {
     holder.ids(1);
     let name = names(holder.pid()).pop().unwrap();
     holder.kill();
-    let _copy = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let _copy = names::hold(&name);
     let ids = Snowflake::open_spec(Spec::parse("standard node=902").unwrap(), LONG).unwrap();
     let error = ids.next_id_for(Duration::from_millis(10)).unwrap_err();
     let says = format!("another copy of frazil in this process ({})", std::process::id());

@@ -1,0 +1,245 @@
+//! Names on macOS and other Unix systems that have no abstract sockets: files that are locked.
+//!
+//! The files lie in `/var/tmp`, in which every account may write, and which a restart of the machine leaves as it is. `flock(2)` ends with the
+//! last descriptor of the file that was opened, so another copy of frazil in this process finds it locked too. The holder writes into the file who
+//! it is. Who rings a watch writes into it, and its holder compares.
+//!
+//! **Removal.** A lock counts only if the name still leads to the file that was locked. Nobody here removes a file, as another process may just
+//! open it. What a cleaner removes while it is locked guards no more.
+
+use super::unix::Held;
+use super::{NotTaken, Peer, Taken};
+use crate::fork::{NAMES, Places, WATCHES};
+use rustix::fs::{CWD, Mode, OFlags, fchmod, openat};
+use rustix::process::geteuid;
+use std::fs::{File, Metadata, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const FOLDER: &str = "/var/tmp";
+/// All accounts may lock it, and write into it.
+const FOR_ALL: u16 = 0o666;
+/// The number of attempts where a file is removed, or its creator has not opened it to all accounts yet.
+const ATTEMPTS: u32 = 10;
+/// The pause between two of them.
+const PAUSE: Duration = Duration::from_millis(1);
+/// The length of a text at most.
+const LONGEST: usize = 200;
+
+/// A name that this process holds until this is dropped.
+pub(super) struct Name {
+    file: Held<File>,
+    /// The file's text when it was locked.
+    text: String,
+}
+
+/// Takes a name that guards a number, and writes down who has it.
+pub(super) fn take(name: &str) -> Taken {
+    let name = take_into(&NAMES, name)?;
+    let program = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let who = format!("{} {} {}\n", std::process::id(), geteuid().as_raw(), program.unwrap_or_default());
+    // Without it the name guards all the same.
+    let _ = name.file.descriptor().write_all_at(who.as_bytes(), 0);
+    Ok(name)
+}
+
+/// Takes a name that watches.
+pub(super) fn take_watch(name: &str) -> Taken {
+    take_into(&WATCHES, name)
+}
+
+fn take_into(places: &'static Places, name: &str) -> Taken {
+    let path = path_of(name);
+    let file = Held::take(places, || lock(&path))?;
+    let text = text(file.descriptor()).map_err(|why| refused(&path, &why))?;
+    Ok(Name { file, text })
+}
+
+fn path_of(name: &str) -> PathBuf {
+    Path::new(FOLDER).join(name.replace('/', "-"))
+}
+
+/// Opens and locks a file; makes it where there is none.
+fn lock(path: &Path) -> Taken<File> {
+    let mut why = io::Error::other("it is removed again and again");
+    for _ in 0..ATTEMPTS {
+        let opened = match open(path) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => make(path),
+            opened => opened,
+        };
+        match opened.map(|file| (file.try_lock(), file)) {
+            Ok((Ok(()), file)) if is_at(&file, path) => return Ok(file),
+            Ok((Ok(()), _)) => {}
+            Ok((Err(TryLockError::WouldBlock), _)) => return Err(NotTaken::InUse),
+            Ok((Err(TryLockError::Error(error)), _)) | Err(error) => why = error,
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(refused(path, &why))
+}
+
+fn refused(path: &Path, why: &io::Error) -> NotTaken {
+    NotTaken::Refused(format!("{}: {why}", path.display()))
+}
+
+/// Opens a file that is there. Somebody else may have put something else in its place, such as a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    let found = file.metadata()?;
+    if found.is_file() && found.nlink() == 1 {
+        return Ok(file);
+    }
+    Err(io::Error::other(format!("account {} has put something else there", found.uid())))
+}
+
+fn make(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::from_raw_mode(FOR_ALL.into()))?);
+    // The account's umask has taken from it.
+    fchmod(&file, Mode::from_raw_mode(FOR_ALL.into()))?;
+    Ok(file)
+}
+
+/// Returns whether the path still leads to the file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |found: Metadata| (found.dev(), found.ino());
+    matches!((file.metadata().map(identity), path.symlink_metadata().map(identity)), (Ok(file), Ok(path)) if file == path)
+}
+
+/// The first line of a file: what its holder, or who rings, has written last.
+fn text(file: &File) -> io::Result<String> {
+    let mut bytes = [0; LONGEST];
+    let length = file.read_at(&mut bytes, 0)?;
+    let text = String::from_utf8_lossy(&bytes[..length]);
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+impl Name {
+    /// Returns whether this process still has the name: a program may have closed all descriptors.
+    pub(super) fn is_intact(&self) -> bool {
+        self.file.is_intact()
+    }
+
+    /// Returns whether anybody has written into a watch.
+    pub(super) fn is_rung(&self) -> bool {
+        text(self.file.descriptor()).ok().is_none_or(|text| text != self.text)
+    }
+}
+
+/// Writes into a watch, so that its holder notices, if there is one.
+pub(super) fn ring(name: &str) -> io::Result<()> {
+    match open(&path_of(name)) {
+        Ok(file) => file.write_all_at(format!("{:016x}\n", fastrand::u64(..)).as_bytes(), 0),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(why) => Err(why),
+    }
+}
+
+/// The holder of a name, as it has described itself.
+pub(super) fn peer(name: &str) -> Option<Peer> {
+    let text = text(&open(&path_of(name)).ok()?).ok()?;
+    let mut words = text.splitn(3, ' ');
+    let [pid, uid, program] = [(); 3].map(|()| words.next());
+    Some(Peer::new(Some(pid?.parse().ok()?), uid?.parse().ok()?, program.filter(|program| !program.is_empty()).map(str::to_owned)))
+}
+
+/// The command that shows who has a name.
+pub(super) fn shown_by(name: &str) -> String {
+    format!("`lsof {}` shows it", path_of(name).display())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// A name of a test, and its file, which is removed at the end.
+    struct Own(String);
+
+    impl Own {
+        fn new() -> Self {
+            Own(format!("frazil/issues/test/{:016x}", fastrand::u64(..)))
+        }
+
+        fn path(&self) -> PathBuf {
+            path_of(&self.0)
+        }
+    }
+
+    impl Drop for Own {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(self.path());
+        }
+    }
+
+    #[test]
+    fn a_name_is_held_once_and_says_by_whom() {
+        let own = Own::new();
+        let Ok(held) = take(&own.0) else { panic!("nobody has it") };
+        assert!(matches!(take(&own.0), Err(NotTaken::InUse)));
+        let peer = peer(&own.0).unwrap();
+        assert_eq!((peer.pid, peer.other_user, peer.has_ended), (Some(std::process::id()), None, false));
+        assert!(peer.program.unwrap().starts_with("frazil-"));
+        assert_eq!(own.path().metadata().unwrap().permissions().mode() & 0o777, 0o666, "whatever the umask is");
+        drop(held);
+        assert!(matches!(take(&own.0), Ok(_)));
+    }
+
+    #[test]
+    fn a_watch_is_rung_from_then_on() {
+        let own = Own::new();
+        ring(&own.0).unwrap();
+        assert!(!own.path().exists());
+        for _ in 0..2 {
+            let Ok(watch) = take_watch(&own.0) else { panic!("nobody has it") };
+            assert!(matches!(take_watch(&own.0), Err(NotTaken::InUse)));
+            assert!(!watch.is_rung());
+            ring(&own.0).unwrap();
+            assert!(watch.is_rung() && watch.is_rung());
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_removed_guards_no_more_and_keeps_nobody_out() {
+        let own = Own::new();
+        let Ok(_before) = take(&own.0) else { panic!("nobody has it") };
+        fs::remove_file(own.path()).unwrap();
+        let Ok(_held) = take(&own.0) else { panic!("nobody has this one") };
+        assert!(matches!(take(&own.0), Err(NotTaken::InUse)));
+    }
+
+    #[test]
+    fn what_is_no_file_of_frazils_is_not_locked() {
+        let elsewhere = Own::new();
+        fs::write(elsewhere.path(), "precious").unwrap();
+        type Put = fn(&Path, &Path);
+        let link: Put = |own, elsewhere| symlink(elsewhere, own).unwrap();
+        let hard_link: Put = |own, elsewhere| fs::hard_link(elsewhere, own).unwrap();
+        let folder: Put = |own, _| fs::create_dir(own).unwrap();
+        let pipe: Put = |own, _| assert!(std::process::Command::new("mkfifo").arg(own).status().unwrap().success());
+        for put in [link, hard_link, folder, pipe] {
+            let own = Own::new();
+            put(&own.path(), &elsewhere.path());
+            let Err(NotTaken::Refused(why)) = take(&own.0) else { panic!("it is not frazil's") };
+            assert!(why.contains(&own.path().display().to_string()), "{why}");
+            assert!(ring(&own.0).is_err() && peer(&own.0).is_none());
+            let _ = fs::remove_dir(own.path());
+        }
+        assert_eq!(fs::read_to_string(elsewhere.path()).unwrap(), "precious");
+    }
+
+    #[test]
+    fn what_a_stranger_writes_is_no_peer() {
+        let own = Own::new();
+        for text in ["", "one", "1", "1 x", "\u{7f}\n1 1 x", " 1 1"] {
+            fs::write(own.path(), text).unwrap();
+            assert!(peer(&own.0).is_none(), "{text:?}");
+        }
+        fs::write(own.path(), vec![0xff; 4 << 20]).unwrap();
+        assert!(peer(&own.0).is_none());
+    }
+}

@@ -1,0 +1,61 @@
+//! A descriptor that holds a name, and the process at its other end: what the guards of Unix systems share.
+
+use super::{NotTaken, Peer, Taken};
+use crate::fork::{ClosedInChild, Places, with_no_fork};
+use rustix::process::{Pid, geteuid, test_kill_process};
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+
+/// A descriptor that this process holds until this is dropped.
+///
+/// A child that is forked while it is taken or dropped has no copy of the descriptor that it does not close.
+pub(super) struct Held<T: AsFd + Into<OwnedFd>> {
+    /// `None` while it is dropped.
+    descriptor: Option<T>,
+    registered: ClosedInChild,
+}
+
+impl<T: AsFd + Into<OwnedFd>> Held<T> {
+    /// A process may have thousands of numbers, and descriptors are scarce: so many names are held as there are places.
+    pub(super) fn take(places: &'static Places, open: impl FnOnce() -> Taken<T>) -> Taken<Self> {
+        with_no_fork(|| {
+            let descriptor = open()?;
+            let full = || NotTaken::Refused(format!("this process has {} numbers already, the most that it guards", places.len()));
+            let registered = ClosedInChild::among(places, descriptor.as_fd()).ok_or_else(full)?;
+            Ok(Held { descriptor: Some(descriptor), registered })
+        })
+    }
+
+    pub(super) fn descriptor(&self) -> &T {
+        self.descriptor.as_ref().expect("it is not dropped")
+    }
+
+    /// Returns whether this process still has the descriptor: a program may have closed all of them.
+    pub(super) fn is_intact(&self) -> bool {
+        self.registered.is_intact(self.descriptor().as_fd())
+    }
+}
+
+impl<T: AsFd + Into<OwnedFd>> Drop for Held<T> {
+    fn drop(&mut self) {
+        let is_intact = self.is_intact();
+        let descriptor = self.descriptor.take().map(Into::into);
+        // A fork copies the descriptors before the memory: a child would have the descriptor, and find its place free.
+        with_no_fork(|| match descriptor {
+            Some(descriptor) if !is_intact => drop(OwnedFd::into_raw_fd(descriptor)),
+            descriptor => drop(descriptor),
+        });
+    }
+}
+
+impl Peer {
+    /// Describes the process of a process ID and a user ID.
+    pub(super) fn new(pid: Option<u32>, uid: u32, program: Option<String>) -> Self {
+        let has_ended = |pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+        Peer {
+            pid,
+            other_user: (uid != geteuid().as_raw()).then_some(uid),
+            program,
+            has_ended: pid.and_then(|pid| Pid::from_raw(pid as i32)).is_some_and(has_ended),
+        }
+    }
+}
