@@ -76,6 +76,11 @@ run() { # SUITE
     echo "exe=\$(ls -t /build/$windows/debug/deps/$1-*.exe | head -1); cd core && wine \$exe --test-threads=2"
 }
 row $windows build "$build"
+# The programs of an earlier build would run.
+if [ $failed != 0 ]; then
+    tail -20 "$folder/logs/$windows-build.log" >&2
+    exit 1
+fi
 row $windows core "$(run frazil)$skip"
 for suite in fresh guard interop process stats values; do row $windows $suite "$(run $suite)"; done
 for target in $checked; do

@@ -248,7 +248,6 @@ struct Holder {
 }
 
 /// A process, as far as the system tells.
-#[cfg_attr(windows, expect(dead_code, reason = "the system names nobody"))]
 struct Peer {
     /// Its process ID, if it can be seen from here.
     pid: Option<u32>,
