@@ -49,7 +49,7 @@ fn no_stamp_is_minted_twice() {
     }
     let seeds = number("FRAZIL_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
-    let (stamps, leases, reclaimed, judged) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let [stamps, leases, reclaimed, copies, judged] = [(); 5].map(|()| AtomicU64::new(0));
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -61,6 +61,7 @@ fn no_stamp_is_minted_twice() {
                     stamps.fetch_add(outcome.stamps, Ordering::Relaxed);
                     leases.fetch_add(outcome.leases as u64, Ordering::Relaxed);
                     reclaimed.fetch_add(outcome.reclaimed, Ordering::Relaxed);
+                    copies.fetch_add(outcome.copies, Ordering::Relaxed);
                     judged.fetch_add(u64::from(outcome.lively), Ordering::Relaxed);
                 }
                 Err(why) => {
@@ -81,10 +82,11 @@ fn no_stamp_is_minted_twice() {
         }
     });
     println!(
-        "{seeds} seeds: {} stamps under {} leases, {} slots written anew after a loss, {} runs judged for liveness",
+        "{seeds} seeds: {} stamps under {} leases, {} slots written anew after a loss, {} copies of machines, {} runs judged for liveness",
         stamps.into_inner(),
         leases.into_inner(),
         reclaimed.into_inner(),
+        copies.into_inner(),
         judged.into_inner()
     );
 }

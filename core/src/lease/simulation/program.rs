@@ -7,7 +7,7 @@ use super::super::lease_task::{Answer, Wish};
 use super::super::protocol::{Grant, Reply};
 use super::super::shared::{Home, SharedGenerator};
 use super::super::visit::{self, Visit};
-use super::super::worker::{Worker, locked};
+use super::super::worker::{Next, Worker, locked};
 use super::super::workers::Workers;
 use super::{Clocks, Simulated};
 use crate::error::{Error, ErrorKind, Result};
@@ -76,6 +76,8 @@ pub(super) struct Program {
     last: HashMap<*const SharedGenerator, (Arc<SharedGenerator>, u64)>,
     /// The tokens, and the bounds up to which a copy of this machine mints the same.
     repeats: Vec<(u64, u64)>,
+    /// The workers of this process as they stand in copies of it that were noticed.
+    pub(super) echoes: Vec<Arc<Workers>>,
     workers: Arc<Workers>,
 }
 
@@ -135,6 +137,7 @@ impl Program {
             tokens: HashMap::new(),
             last: HashMap::new(),
             repeats: Vec::new(),
+            echoes: Vec::new(),
             workers,
         }
     }
@@ -194,6 +197,16 @@ impl Program {
         });
         let handles = self.handles.iter().map(|shared| copies.of(own, shared)).collect();
         (Program { handles, ..copy }, workers)
+    }
+
+    /// Replies come to the threads in the copies too. Nothing is theirs to do.
+    pub(super) fn echo(&self, calls: &[Call], replies: &[Result<Reply>]) {
+        for workers in &self.echoes {
+            for worker in locked(&workers.map).values() {
+                worker.done(calls, replies.to_vec(), &workers.process);
+                assert!(matches!(worker.next(&workers.process), Next::Rest(0)), "a thread of the original's works in its copy");
+            }
+        }
     }
 
     pub(super) fn set_clocks(&self, mono_ms: u64, true_ms: i64) {

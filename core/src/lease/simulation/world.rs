@@ -101,6 +101,8 @@ pub(super) struct Outcome {
     pub(super) leases: usize,
     /// The number of times that an owner wrote its slot again after a loss, because its record was gone or older.
     pub(super) reclaimed: u64,
+    /// The number of copies of machines that were noticed.
+    pub(super) copies: u64,
     /// True if the run could be judged for liveness.
     pub(super) lively: bool,
 }
@@ -173,7 +175,8 @@ impl World {
         if lively {
             self.liveness()?;
         }
-        Ok(Outcome { stamps: self.stamps, leases: self.spans.len(), reclaimed: self.reclaimed, lively: self.lively })
+        let copies = self.processes.iter().map(|process| process.echoes.len() as u64).sum();
+        Ok(Outcome { stamps: self.stamps, leases: self.spans.len(), reclaimed: self.reclaimed, copies, lively: self.lively })
     }
 
     pub(super) fn log(&self) -> String {
@@ -352,7 +355,9 @@ impl World {
             program.threads[thread].batch = Some(batch);
             return;
         }
-        worker.done(&batch.calls, batch.replies.into_iter().flatten().collect(), program.process());
+        let replies: Vec<_> = batch.replies.into_iter().flatten().collect();
+        program.echo(&batch.calls, &replies);
+        worker.done(&batch.calls, replies, program.process());
         program.note_tokens();
         if let Some(reply) = told {
             let told = format!("p{} hears {reply}; grant {:?} trouble {:?}", program.id, program.grant(), program.trouble());

@@ -29,6 +29,7 @@ impl World {
                 self.crash(at);
             }
             10 if !self.store.forgets() && !self.restores && self.random.bool() => self.clone_machine(at),
+            10 if self.random.bool() => self.clone_noticed(at),
             10 => {
                 if self.processes.len() < MOST_PROCESSES {
                     self.starts += 1;
@@ -308,5 +309,20 @@ impl World {
         self.processes.push(copy);
         self.plan(1, Event::Act(self.processes.len() - 1));
         self.wake_in(self.processes.len() - 1, 1);
+    }
+
+    /// The copy has its original's threads too, and the calls that are under way.
+    fn clone_noticed(&mut self, at: usize) {
+        if self.processes.len() == MOST_PROCESSES {
+            return;
+        }
+        self.starts += 1;
+        let process = &mut self.processes[at];
+        let (id, copy) = (process.id, process.noticed_copy(self.starts));
+        process.echoes.push(copy.1);
+        let copy = copy.0;
+        let copied = copy.id;
+        self.note(|| format!("p{id} is copied as p{copied}, which notices it"));
+        self.add(None, copy, 0);
     }
 }
