@@ -49,7 +49,7 @@ struct Etcd {
 /// `SPEC`, `STORE_*`.
 pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
     let deadline = Deadline::of_call(timeout);
-    let hosts = Hosts::parse(url, 2379)?;
+    let hosts = Hosts::parse(url, 2379)?.shuffled();
     if !hosts.path.is_empty() {
         return Err(hosts.wrong("etcd has no databases: expected nothing, or ?ca=FILE, after the host"));
     }

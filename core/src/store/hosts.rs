@@ -3,6 +3,7 @@
 
 use super::socket::Deadline;
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::fork;
 use crate::secret::{self, Secret};
 use std::io;
 
@@ -67,6 +68,12 @@ impl Hosts {
         let options =
             options.collect::<Option<Vec<_>>>().ok_or_else(|| wrong("expected name=value, with & between several, after the ?"))?;
         Ok(Hosts { scheme: scheme.to_owned(), login, hosts, path, options, shown })
+    }
+
+    /// Returns them in an order of this process's own, so that a fleet comes to all of them.
+    pub(super) fn shuffled(mut self) -> Self {
+        fastrand::Rng::with_seed(fork::seed()).shuffle(&mut self.hosts);
+        self
     }
 
     /// Tries one host after the other.
@@ -200,6 +207,13 @@ mod tests {
         // A password may hold what needs no escape, and be empty.
         assert!(given(parse("etcd://u:a:b@c@h").unwrap()) == login("u", "a:b@c"));
         assert!(given(parse("etcd://u@h").unwrap()) == login("u", ""));
+    }
+
+    #[test]
+    fn processes_begin_with_any_host() {
+        let hosts = || parse("etcd://a,b,c").unwrap().shuffled().hosts;
+        let orders: std::collections::HashSet<_> = (0..200).map(|_| hosts()).collect();
+        assert_eq!(orders.len(), 6, "where one is away, its processes go to both others");
     }
 
     #[test]

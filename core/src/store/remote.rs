@@ -58,8 +58,12 @@ struct Remote {
 /// # Errors
 /// `SPEC`, `STORE_*`.
 pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
+    connect_to(Hosts::parse(url, PORT)?.shuffled(), timeout)
+}
+
+/// Connects to the first of these hosts that is good.
+fn connect_to(hosts: Hosts, timeout: Duration) -> Result<Box<dyn Store>> {
     let deadline = Deadline::of_call(timeout);
-    let hosts = Hosts::parse(url, PORT)?;
     if hosts.login.as_ref().is_some_and(|login| !login.password.expose().is_empty()) {
         return Err(hosts.wrong("a token stands alone: write frazil://TOKEN@host, with %3A for a colon in it"));
     }

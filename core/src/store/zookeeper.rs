@@ -78,7 +78,7 @@ struct Found {
 /// `SPEC`, `STORE_*`.
 pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
     let deadline = Deadline::of_call(timeout);
-    let hosts = Hosts::parse(url, 2181)?;
+    let hosts = Hosts::parse(url, 2181)?.shuffled();
     if !hosts.options.is_empty() {
         return Err(hosts.wrong("zookeeper:// has no options: expected nothing, or /chroot, after the host"));
     }

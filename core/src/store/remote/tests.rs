@@ -20,6 +20,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// The limit of calls that are to time out.
 const SHORT: Duration = Duration::from_millis(800);
 
+/// Connects in the URL's order, which the tests know.
+fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
+    connect_to(Hosts::parse(url, PORT)?, timeout)
+}
+
 /// The behaviour of a server on a request.
 enum Deed {
     Reply(String),
