@@ -10,7 +10,9 @@ pub(super) use access::{make, namespace, open};
 pub(super) use home::home;
 #[cfg(test)]
 pub(super) use place::bad_disk;
-pub(super) use place::{Folder, Status, hint, is_at, is_bad_disk, read_clock, sync_folder, sync_names, write_at};
+#[cfg(feature = "lend")]
+pub(super) use place::sync_folder;
+pub(super) use place::{Folder, Status, hint, is_at, is_bad_disk, read_clock, sync_names, write_at};
 pub(super) use volume::check as check_volume;
 #[cfg(feature = "admin")]
 pub(in crate::store) use volume::passing;
