@@ -269,14 +269,14 @@ def tier(crowd, count, within, seconds):
             running = Crowd(crowd, count, 1, spec, ids=2, within=within)
             started = running.start
             time.sleep(seconds / 2)
-            second.restart()
+            first.restart()
             time.sleep(seconds / 2)
             spent = [processor_us(server) for server in (store, first, second, third)]
             end = running.stop()
             done.set()
     print(f"start: {json.dumps(started)}\nend: {json.dumps(end)}\nPostgreSQL had at most {most[0]} connections")
-    names = ("PostgreSQL", "replica 1", "replica 2, since its restart", "replica 3")
-    cpu = ", ".join(f"{name} {max(0, after - first) / 1e6:.1f}" for name, after, first in zip(names, spent, [*before[:2], 0, before[3]]))
+    names = ("PostgreSQL", "replica 1, since its restart", "replica 2", "replica 3")
+    cpu = ", ".join(f"{name} {max(0, after - first) / 1e6:.1f}" for name, after, first in zip(names, spent, [before[0], 0, *before[2:]]))
     print(f"processor seconds: {cpu}; load {os.getloadavg()[0]:.1f}")
     if started["failed"] or end["refused"] or end["duplicates"] or end["ended"] != count:
         sys.exit("a promise was not kept")
