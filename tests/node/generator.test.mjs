@@ -315,7 +315,7 @@ test('restored', async () => {
     const told = call => { try { return call() && 'made' } catch (error) { return error.code } }
     const ids = new Snowflake('standard node=7 detached=true')
     const leased = await Snowflake.open('standard store=memory namespace=node-restored')
-    const tags = await Segment.open('node-restored', { store: 'file:${folder}' })
+    const tags = await Segment.open('node-restored', { store: ${JSON.stringify(`file:${folder}`)} })
     const calls = [ids, leased, tags].map(source => () => source.next())
     calls.forEach(call => call())
     restored()
