@@ -318,12 +318,12 @@ mod loom_tests {
 }
 
 #[cfg(all(test, unix, not(loom)))]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::collections::HashSet;
 
     /// Runs `probe` in a forked child; it must take no lock of Rust's, the test runner has threads.
-    pub(super) fn in_child(probe: impl Fn() -> bool) -> bool {
+    pub(crate) fn in_child(probe: impl Fn() -> bool) -> bool {
         // SAFETY: the child only uses atomics and malloc, which libc keeps usable, and leaves with `_exit`.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "fork failed");

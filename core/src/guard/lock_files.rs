@@ -9,7 +9,7 @@
 
 use super::unix::Held;
 use super::{NotTaken, Peer, Taken};
-use crate::fork::{NAMES, Places, WATCHES};
+use crate::fork::{self, NAMES, Places, WATCHES};
 use rustix::fs::{CWD, Mode, OFlags, fchmod, openat};
 use rustix::process::geteuid;
 use std::fs::{File, Metadata, TryLockError};
@@ -132,7 +132,8 @@ impl Name {
 /// Writes into a watch, so that its holder notices, if there is one.
 pub(super) fn ring(name: &str) -> io::Result<()> {
     match open(&path_of(name)) {
-        Ok(file) => file.write_all_at(format!("{:016x}\n", fastrand::u64(..)).as_bytes(), 0),
+        // Never what another one has written, also not another child of the same parent.
+        Ok(file) => file.write_all_at(format!("{:016x}\n", fork::seed()).as_bytes(), 0),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(why) => Err(why),
     }
@@ -154,6 +155,7 @@ pub(super) fn shown_by(name: &str) -> String {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::fork::tests::in_child;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -200,6 +202,17 @@ mod tests {
             assert!(!watch.is_rung());
             ring(&own.0).unwrap();
             assert!(watch.is_rung() && watch.is_rung());
+        }
+    }
+
+    #[test]
+    fn children_ring_with_texts_of_their_own() {
+        let own = Own::new();
+        fastrand::u64(..);
+        for _ in 0..2 {
+            let Ok(watch) = take_watch(&own.0) else { panic!("nobody has it") };
+            assert!(in_child(|| ring(&own.0).is_ok()));
+            assert!(watch.is_rung());
         }
     }
 
