@@ -4,7 +4,7 @@
 mod calls;
 
 use calls::{LONG, start, told};
-use frazil::{Error, ErrorKind, Id, Numbers, Pending, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
+use frazil::{Error, ErrorKind, Id, Numbers, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -273,7 +273,7 @@ fn who_is_told_may_fork_and_leaves_the_other_calls_to_the_parent() {
             tell.send(child).unwrap();
         }
     };
-    let _pending = Pending::start(LONG, |_| Ok(()), fork).unwrap();
+    let _pending = frazil::Pending::start(LONG, |_| Ok(()), fork).unwrap();
     let (child, mut status) = (forked.recv_timeout(LONG).unwrap(), -1);
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
