@@ -18,7 +18,7 @@ from .methods import Sees
 
 HERE = pathlib.Path(__file__).resolve().parent
 LAYOUT = frazil.Layout("time:41@1ms node:4 sequence:12 epoch:2025-01-01")
-WINDOW_S, RENEW_S = 5.0, 0.6
+WINDOW_S, RENEW_S = 8.0, 0.6
 # What a busy machine takes for what comes at once.
 SLACK_S = 20
 NODE = 3
