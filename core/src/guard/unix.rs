@@ -37,12 +37,12 @@ impl<T: AsFd + Into<OwnedFd>> Held<T> {
 
 impl<T: AsFd + Into<OwnedFd>> Drop for Held<T> {
     fn drop(&mut self) {
-        let is_intact = self.is_intact();
-        let descriptor = self.descriptor.take().map(Into::into);
+        let Some(descriptor) = self.descriptor.take() else { return };
+        let is_intact = |descriptor: &T| self.registered.is_intact(descriptor.as_fd());
         // A fork copies the descriptors before the memory: a child would have the descriptor, and find its place free.
         with_no_fork(|| match descriptor {
-            Some(descriptor) if !is_intact => drop(OwnedFd::into_raw_fd(descriptor)),
-            descriptor => drop(descriptor),
+            descriptor if is_intact(&descriptor) => drop(descriptor),
+            descriptor => drop(descriptor.into().into_raw_fd()),
         });
     }
 }
