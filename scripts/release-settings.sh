@@ -1,12 +1,15 @@
 # How a release is compiled, and with what, for TARGET, which is this machine unless it is given. To be read by `.` in the root of the
-# repository.
+# repository. LINK=static is for a program that needs no libc of the system, which musl allows.
 scripts/release-tools.sh
 TARGET=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
 PATH=$PWD/build/tools/bin:$PWD/build/tools/Scripts:$PATH
-# The texts of panics name source files: not by the folders of the machine that built them.
-CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo" "--remap-path-prefix=$PWD=/frazil")
-# A library that is loaded into a process takes that process' libc.
-case $TARGET in *-linux-musl) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Ctarget-feature=-crt-static) ;; esac
+# The texts of panics name source files: not by the folders of the machine that built them. On Windows the compiler sees other names of them
+# than the shell.
+native() { if command -v cygpath > /dev/null; then cygpath --windows "$1"; else echo "$1"; fi; }
+CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "--remap-path-prefix=$(native "${CARGO_HOME:-$HOME/.cargo}")=/cargo" \
+    "--remap-path-prefix=$(native "$PWD")=/frazil")
+# A library that is loaded into a process takes that process' libc; a program may have its own.
+case $TARGET-${LINK:-} in *-static) ;; *-linux-musl-) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Ctarget-feature=-crt-static) ;; esac
 # zig links an unwinder of its own into each library. A thread's end (pthread_exit) or an exception in frames of ours would then meet two of them,
 # and each takes the other's state for its own. A stand-in with the names that Rust calls has the library use the process's unwinder instead.
 case $TARGET in

@@ -2,13 +2,16 @@
 
 import io
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -50,10 +53,20 @@ def test_what_checks_the_workflows_finds_faults(actionlint, tmp_path):
 
 
 def test_the_workflows_call_what_is_there():
-    scripts = set(re.findall(r"(?<![\w/-])(?:[\w-]+/)+\w+\.(?:sh|py)|\.ci/run", "\n".join(path.read_text() for path in WORKFLOWS)))
-    assert {"c-api/package.sh", "python/package.sh", "node/package.sh", "scripts/smoke.sh", ".ci/run"} <= scripts
+    files = [*WORKFLOWS, ROOT / "scripts/release.sh"]
+    scripts = set(re.findall(r"(?<![\w/.-])(?:[\w-]+/)+\w+\.(?:sh|py)|\.ci/run", "\n".join(path.read_text() for path in files)))
+    assert {f"{folder}/package.sh" for folder in ("c-api", "python", "node", "server")} <= scripts
+    assert {"scripts/release.sh", "scripts/publish.sh", "scripts/smoke.sh", ".ci/run"} <= scripts
     for script in scripts:
         assert (ROOT / script).stat().st_mode & 0o100, script
+
+
+def test_the_workflows_take_actions_by_commit_and_scripts_for_all_else():
+    for path in WORKFLOWS:
+        steps = re.findall(r"^ *-? ?(?:- )?(uses|run): (.*)$", path.read_text(), re.MULTILINE)
+        for kind, what in steps:
+            allowed = r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+" if kind == "uses" else r"[^|;]+" if path.name == "release.yml" else ".+"
+            assert re.fullmatch(allowed, what), (path.name, what)
 
 
 def test_every_platform_of_the_npm_package_is_released():
@@ -88,6 +101,104 @@ def test_a_new_version_is_set_everywhere(tmp_path):
             text = (tmp_path / file).read_text(errors="replace").replace("\\.", ".")
             kept = re.findall(rf"^.*(?<![\d.]){re.escape(old)}(?![\d.]).*$", text, re.MULTILINE)
         assert kept == [], file
+
+
+@pytest.fixture
+def release(tmp_path):
+    """A function that runs a script of the release in a tree of its own, with its exit status and what it printed."""
+    for script in ("release.sh", "publish.sh", "release-settings.sh"):
+        (tmp_path / "scripts").mkdir(exist_ok=True)
+        shutil.copy(ROOT / "scripts" / script, tmp_path / "scripts")
+    (tmp_path / "Cargo.toml").write_text('version = "7.8.9"\n')
+
+    def release(*command, **environment):
+        done = subprocess.run(command, cwd=tmp_path, env=os.environ | environment, check=False, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    return release
+
+
+def test_a_tag_that_is_not_the_version_releases_nothing(release):
+    assert release("scripts/release.sh", "check-tag", "v7.8.9") == (0, "")
+    for tag in ("7.8.9", "v7.8.90", "v7x8.9", ""):
+        assert release("scripts/release.sh", "check-tag", tag) == (1, f"the tag {tag} is not v7.8.9, the version in Cargo.toml\n")
+
+
+@pytest.mark.parametrize("step", ["release.sh", "publish.sh"])
+def test_a_step_that_is_none_is_refused(step, release):
+    for words in ([], ["everything"]):
+        status, told = release(f"scripts/{step}", *words)
+        assert status == 2 and told.startswith(f"usage: scripts/{step}")
+
+
+def test_each_platform_leaves_what_comes_from_one(release, tmp_path):
+    names = ["python/frazil-7.8.9.tar.gz", "python/frazil-7.8.9-any.whl", "node/frazil-7.8.9.tgz", "node/frazil-here-7.8.9.tgz"]
+    for target, kept in (("x86_64-unknown-linux-gnu", names), ("aarch64-apple-darwin", [names[1], names[3]])):
+        for name in names:
+            (tmp_path / "build/package" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "build/package" / name).write_text("")
+        assert release("scripts/release.sh", "leave", TARGET=target) == (0, "")
+        assert sorted(str(path.relative_to(tmp_path / "build/package")) for path in tmp_path.rglob("frazil-*")) == sorted(kept)
+
+
+def test_sums_of_what_is_downloaded(release, tmp_path):
+    for name in ("c/frazil-7.8.9-a.tar.gz", "c/frazil-7.8.9-b.tar.gz", "server/frazil-server-7.8.9-a.tar.gz"):
+        (tmp_path / "build/package" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "build/package" / name).write_text(name)
+    assert release("scripts/publish.sh", "sums") == (0, "")
+    # As after a download, where all are in one folder.
+    for path in tmp_path.glob("build/package/*/*.tar.gz"):
+        shutil.copy(path, tmp_path)
+    shutil.copy(tmp_path / "build/package/SHA256SUMS", tmp_path)
+    done = subprocess.run(["sha256sum", "--check", "SHA256SUMS"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.count(": OK") == 3
+
+
+def test_npm_gets_the_platforms_first_and_nothing_twice(release, tmp_path):
+    published = {}
+
+    class Registry(BaseHTTPRequestHandler):
+        def do_GET(self):
+            name = self.path.strip("/").partition("?")[0]
+            self.answer(200 if name in published else 404, published.get(name, {}))
+
+        def do_PUT(self):
+            package = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status = 403 if package["name"] == refused else 201
+            if status == 201:
+                published[package["name"]] = {key: package[key] for key in ("name", "dist-tags", "versions")}
+            self.answer(status, {})
+
+        def answer(self, status, body):
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(body).encode())
+
+        def log_message(self, *_):
+            pass
+
+    folder = tmp_path / "build/package/node"
+    folder.mkdir(parents=True)
+    for name in ("frazil", "frazil-linux-x64", "frazil-darwin-arm64"):
+        manifest = json.dumps({"name": name, "version": "7.8.9"}).encode()
+        with tarfile.open(folder / f"{name}-7.8.9.tgz", "w:gz") as archive:
+            file = tarfile.TarInfo("package/package.json")
+            file.size = len(manifest)
+            archive.addfile(file, io.BytesIO(manifest))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_port}"
+        (tmp_path / "npmrc").write_text(f"registry=http://{address}/\n//{address}/:_authToken=none\nfetch-retries=0\n")
+        npm = {"npm_config_userconfig": str(tmp_path / "npmrc"), "npm_config_cache": str(tmp_path / "cache")}
+        # One that fails ends the release before the package that would ask for it.
+        refused = "frazil-linux-x64"
+        assert release("scripts/publish.sh", "npm", **npm)[0] != 0 and list(published) == ["frazil-darwin-arm64"]
+        # A second run goes on where the first one ended.
+        refused = "frazil-darwin-arm64"
+        status, told = release("scripts/publish.sh", "npm", **npm)
+        assert status == 0, told
+        assert list(published) == ["frazil-darwin-arm64", "frazil-linux-x64", "frazil"]
+        server.shutdown()
 
 
 @pytest.mark.parametrize("target", re.findall(r"\{ target: (\S+),", (ROOT / ".github/workflows/release.yml").read_text()))

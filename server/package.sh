@@ -1,0 +1,19 @@
+#!/bin/sh
+# Packs frazil-server as it is released, for TARGET, which is one of musl: build/package/server/frazil-server-VERSION-TARGET.tar.gz. The program
+# is static, so that it runs on any Linux, and in an image without a libc.
+set -eu
+cd "$(dirname "$0")/.."
+case ${TARGET:-} in
+    *-linux-musl) ;;
+    *) echo "TARGET=${TARGET:-} is no target of musl, as x86_64-unknown-linux-musl is" >&2; exit 2 ;;
+esac
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+from=$(LINK=static scripts/release-build.sh --package frazil-server --bin frazil-server)
+name=frazil-server-$version-$TARGET out=build/package/server
+
+rm -rf $out
+mkdir -p "$out/$name"
+cp "$from/frazil-server" server/dist/frazil-server.service server/dist/frazil-server.socket LICENSE-MIT LICENSE-APACHE "$out/$name/"
+# The archive is root's, whoever made it.
+tar -czf "$out/$name.tar.gz" -C $out --owner=0 --group=0 "$name"
+rm -r "${out:?}/$name"
