@@ -192,8 +192,8 @@ export class FrazilError extends Error {
 /** The limit of a call that blocks the event loop. */
 export interface WaitOptions {
   /**
-   * At most so many milliseconds, then `WOULD_BLOCK`: 0 or more, `Infinity` too. Without it 2 ms in place (`batch`: see there), and for a
-   * promise as long as the spec line says. It counts from the call.
+   * At most so many milliseconds, then `WOULD_BLOCK`: 0 or more, `Infinity` too. Without it 2 ms in place (`batch`: see there; opening with
+   * `store: 'memory'`: 1 s), and for a promise as long as the spec line says. It counts from the call.
    */
   maxWaitMs?: number | undefined
 }

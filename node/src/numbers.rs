@@ -6,7 +6,7 @@ use crate::lease;
 use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, mint::Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
-use frazil::{ErrorKind, Numbers, Supply, Wait};
+use frazil::{ErrorKind, Numbers, Snowflake, Supply, Wait};
 use napi::ValueType;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -34,12 +34,13 @@ fn supply(env: &Env, class: Unknown<'_>) -> Result<Supply> {
     }
 }
 
-/// Opens numbers; waits in place for at most 2 ms, unless the options say otherwise.
+/// Opens numbers; waits in place for at most 2 ms, and 1 s with `store=memory`, unless the options say otherwise.
 #[napi]
 pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Numbers>>> {
     guard(env, || {
         let supply = supply(env, class)?;
         let (spec, max_wait) = spec::for_numbers(env, spec, options, Form::InPlace)?;
+        let max_wait = max_wait.unwrap_or_else(|| Snowflake::opening_patience(&spec));
         let opened = open_in_place(env, max_wait, |wait| Numbers::open(supply, spec, wait))?;
         let opened = opened.map_err(|error| instead(error, &format!("await {supply:?}.open(...)")));
         Ok(External::new(Handle::new(opened.or_throw(env)?)))

@@ -24,11 +24,12 @@ pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> 
     Ok(&next::this::<Snowflake>(env, object)?.0)
 }
 
-/// Opens a generator; waits in place for at most 2 ms, unless the options say otherwise.
+/// Opens a generator; waits in place for at most 2 ms, and 1 s with `store=memory`, unless the options say otherwise.
 #[napi]
 pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Snowflake>>> {
     guard(env, || {
         let (spec, max_wait) = spec::for_generator(env, spec, options, Form::InPlace)?;
+        let max_wait = max_wait.unwrap_or_else(|| Snowflake::opening_patience(&spec));
         let opened = open_in_place(env, max_wait, |wait| Snowflake::open_spec(spec, wait))?;
         let opened = opened.map_err(|error| instead(error, "await Snowflake.open(...)"));
         Ok(External::new(Handle::new(opened.or_throw(env)?)))

@@ -141,10 +141,10 @@ fn check_signal(env: &Env, value: Unknown<'_>) -> Result<()> {
 /// Opens in place, and warns of what that waited for: before it is done the event loop, which it holds up, would show nothing.
 pub(crate) fn open_in_place<T>(
     env: &Env,
-    max_wait: Option<Duration>,
+    max_wait: Duration,
     open: impl FnOnce(Wait<'_>) -> frazil::Result<T>,
 ) -> Result<frazil::Result<T>> {
-    let opened = held_up(env, max_wait.unwrap_or(EVENT_LOOP_PATIENCE), open);
+    let opened = held_up(env, max_wait, open);
     event::heard().into_iter().try_for_each(|event| event::show(env, &event, true))?;
     Ok(opened)
 }

@@ -266,8 +266,8 @@ class Snowflake:
     read. A fixed node number without a store first waits for the next tick: 1 ms with most presets,
     at most 1 s. With a store, a number is leased. That may wait for a crashed holder or the first start on Redis (66 s; never
     more than 105 s with the default `window`). The interpreter's exit closes open generators and releases their numbers. Releases the
-    GIL while waiting. On the thread of a running event loop no call waits for more than 2 ms (the first one in a forked child: 1 s). It
-    raises WouldBlockError, and the async forms wait without blocking the loop.
+    GIL while waiting. On the thread of a running event loop no call waits for more than 2 ms (the first one in a forked child, and
+    opening with store="memory": 1 s). It raises WouldBlockError, and the async forms wait without blocking the loop.
 
     `window`, `renew` and `lag` may be a timedelta, `epoch` an aware datetime, and `fields` is a dict of the node fields of your own layout.
     A copy is the same generator. A pickle holds the spec, and opens the generator when it is loaded. In another process that needs a store,

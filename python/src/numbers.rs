@@ -8,7 +8,7 @@ use crate::next::{self, mint::Mint, next_id};
 use crate::snowflake::pickled::{self, Reduced};
 use crate::stats::Stats;
 use crate::wait::{self, Call, Limit, Opened, finish};
-use frazil::{EVENT_LOOP_PATIENCE, Supply, Wait};
+use frazil::{Supply, Wait};
 use pyo3::PyClass;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -272,7 +272,8 @@ where
     C: PyClass<BaseType = Numbers>,
 {
     guard(py, || {
-        let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, spec::for_numbers(spec, options, py)?);
+        let (timeout, spec) = (wait::timeout(timeout)?, spec::for_numbers(spec, options, py)?);
+        let limit = Limit::new(py, timeout, || frazil::Snowflake::opening_patience(&spec))?;
         let opened = limit.wait(py, |wait| frazil::Numbers::open(supply, spec, wait))?;
         object(py, class, opened.map_err(|error| limit.exception(py, error, &format!("await {supply:?}.aopen(...)")))?)
     })

@@ -9,7 +9,7 @@ use crate::lease::{self, Lease};
 use crate::next::{self, mint::Mint, next_id};
 use crate::stats::Stats;
 use crate::wait::{self, Call, Limit, Opened, finish};
-use frazil::{EVENT_LOOP_PATIENCE, Wait};
+use frazil::Wait;
 use pickled::Reduced;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
@@ -37,7 +37,8 @@ impl Snowflake {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Self>> {
         guard(py, || {
-            let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, spec::for_generator(spec, options, py)?);
+            let (timeout, spec) = (wait::timeout(timeout)?, spec::for_generator(spec, options, py)?);
+            let limit = Limit::new(py, timeout, || frazil::Snowflake::opening_patience(&spec))?;
             let opened = limit.wait(py, |wait| frazil::Snowflake::open_spec(spec, wait))?;
             Snowflake::object(py, opened.map_err(|error| limit.exception(py, error, "await Snowflake.aopen(...)"))?)
         })

@@ -181,6 +181,16 @@ test('maxWaitMs in place', async () => {
   lost.close()
 })
 
+test('store=memory is waited for in place, however late its thread runs', () => {
+  // With one number that is held, nothing but the limit ends the wait.
+  const options = { node: 1, store: 'memory', namespace: 'late', detached: true }
+  const holder = new Snowflake('standard', options)
+  const since = performance.now()
+  assert.throws(() => new Snowflake('standard', options), { code: /^(NODE_IN_USE|WOULD_BLOCK)$/ })
+  assert.ok(performance.now() - since >= 900)
+  holder.close()
+})
+
 test('time-outs and signals that are none', async () => {
   const ids = await Snowflake.open('standard', { node: 42 })
   const ring = await Buffered.open('standard', { node: 42, size: 10 })

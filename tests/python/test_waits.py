@@ -485,6 +485,20 @@ def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
     asyncio.run(main())
 
 
+def test_a_loop_waits_for_the_memory_however_late_its_thread_runs():
+    # With one number that is held, nothing but the limit ends the wait.
+    options = {"node": 1, "store": "memory", "namespace": "late", "detached": True}
+
+    async def main():
+        with frazil.Snowflake("standard", **options):
+            since = time.monotonic()
+            with pytest.raises((frazil.errors.NodeInUseError, frazil.errors.WouldBlockError)):
+                frazil.Snowflake("standard", **options)
+            assert time.monotonic() - since >= 0.9
+
+    asyncio.run(main())
+
+
 BAD = [-1, -0.001, float("nan"), float("-inf"), timedelta(seconds=-1), 10**5000]
 WRONG = ["1", True, False, b"1", [1], object(), 1j]
 

@@ -28,7 +28,8 @@ pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
 /// The time for which the bindings let a batch of several ticks hold up an event loop, where the layout makes its IDs within that time.
 pub const EVENT_LOOP_BATCH: Duration = Duration::from_millis(50);
 
-/// The longest time of the first call after a fork: the child has to lease its own number, as its parent did before the loop ran.
+/// The longest time of a call that leases from this process's own memory, and of the first call after a fork: the child has to lease its own
+/// number, as its parent did before the loop ran.
 pub(crate) const FIRST_CALL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The longest wait of a dropped handle for its store: a destructor may run anywhere.
@@ -317,6 +318,14 @@ impl Snowflake {
             self.shared.let_go();
         }
         self.shared.wait_until_left(&wait.into().begun())
+    }
+
+    /// Returns how long opening a spec, of a generator or of numbers, may hold up an event loop: [`EVENT_LOOP_PATIENCE`], and 1 s with
+    /// `store=memory`, where it waits for nothing but a thread of this process.
+    #[doc(hidden)]
+    pub fn opening_patience(spec: &Spec) -> Duration {
+        let in_memory = matches!(spec.value("store"), Ok(Some(store)) if store == "memory");
+        if in_memory { FIRST_CALL_PATIENCE } else { EVENT_LOOP_PATIENCE }
     }
 
     /// Returns how long a call on this handle may hold up an event loop now: [`EVENT_LOOP_PATIENCE`], and 1 s for the first one in a forked
