@@ -14,13 +14,17 @@ function refuse(code, message, cause) {
   throw Object.assign(new Error(message), { code, cause })
 }
 
-// The head of Node's own file names its dynamic linker. process.report knows the libc too, and takes 10 ms.
+// The head of Node's own file names its dynamic linker, unless a tool that packs programs has moved the name. process.report knows the
+// libc too, and takes 10 ms.
 function onMusl() {
   const head = Buffer.alloc(2048)
   try {
     const file = openSync(process.execPath, 'r')
     readSync(file, head, 0, head.length, 0)
     closeSync(file)
+    if (!head.includes('/ld-linux') && !head.includes('/ld-musl-')) {
+      return !process.report.getReport().header.glibcVersionRuntime
+    }
   } catch (error) {
     return false
   }

@@ -178,6 +178,11 @@ FAKES = {
     ),
     "processor": ("arch: { value: 'riscv64' }", "UNSUPPORTED_PLATFORM", ["linux-riscv64-gnu"]),
     "musl": ("execPath: { value: __filename /* /lib/ld-musl-x86_64.so.1 */ }", "ADDON_NOT_FOUND", ["-musl"]),
+    "musl, where the program's head names no linker": (
+        "execPath: { value: __filename }, report: { value: { getReport: () => ({ header: {} }) } }",
+        "ADDON_NOT_FOUND",
+        ["-musl"],
+    ),
     "macOS": (f"platform: {{ value: 'darwin' }}, {ARCH}", "ADDON_NOT_FOUND", ["darwin-arm64", "from another platform"]),
     "Windows": ("platform: { value: 'win32' }, arch: { value: 'x64' }", "ADDON_NOT_FOUND", ["win32-x64-msvc"]),
 }
