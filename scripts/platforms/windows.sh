@@ -1,16 +1,11 @@
 #!/bin/bash
-# The bindings for Windows, within the folder of platforms.sh: builds one, and runs its tests under Wine.
-# usage: scripts/platforms/windows.sh c | python | node     prints `test result: ok. N passed; M failed; K ignored` at the end, as libtest does
+# A suite for Windows, within the folder of platforms.sh: builds the binding that it tests, and runs it under Wine. The last line is libtest's.
+# usage: scripts/platforms/windows.sh build | core | a file of core/tests | c | python | node    TARGET
 set -euo pipefail
-target=x86_64-pc-windows-gnu
+system=windows
+. scripts/platforms/common.sh
 built=/build/$target/debug
-cargo=(-q --locked -Zbuild-std=std,panic_unwind --target $target)
-left_out=0
-
-# The cases that cannot pass here: scripts/platforms/left-out says why.
-left_out() { # SUITE
-    awk -v suite="$1" '$1 == suite { print $2 }' scripts/platforms/left-out
-}
+cargo=(-q --locked --target "$target")
 
 # Runs a program of Windows, whose output is a file: Node cannot open a pipe of Linux'.
 windows() { # LOG PROGRAM ARGUMENTS
@@ -22,58 +17,46 @@ windows() { # LOG PROGRAM ARGUMENTS
     return $status
 }
 
-result() { # PASSED FAILED
-    echo "test result: ok. $1 passed; $2 failed; $left_out ignored"
-    [ "$2" = 0 ]
-}
-
-c() {
-    local passed=0 failed=0 out=/build/c suite names wanted counts
+run_c() {
+    local out=/build/c cases names wanted
     cargo build "${cargo[@]}" -p frazil-c
     mkdir -p $out
-    cp $built/frazil.dll /usr/x86_64-w64-mingw32/lib/libwinpthread-1.dll $out/
+    cp "$built/frazil.dll" /usr/x86_64-w64-mingw32/lib/libwinpthread-1.dll $out/
     python3 tests/c/vectors.py > $out/vectors.h
-    for suite in cases cases_interop cases_errors; do
+    for cases in cases cases_interop cases_errors; do
         x86_64-w64-mingw32-gcc -w -fpermissive -std=gnu99 -D__USE_MINGW_ANSI_STDIO=1 -Iscripts/platforms/include -Iinclude -Itests/c -I$out \
-            tests/c/$suite.c $built/libfrazil.dll.a -lpthread -lws2_32 -o $out/$suite.exe
-        names=$(left_out $suite.c)
-        left_out=$((left_out + $(wc -w <<< "$names")))
-        wanted=$(grep -o '^CASE([a-z_0-9]*)' tests/c/$suite.c | sed 's/CASE(//; s/)//' | grep -vxF "${names:-none}")
+            tests/c/$cases.c "$built/libfrazil.dll.a" -lpthread -lws2_32 -o $out/$cases.exe
+        names=$(left_out $cases.c)
+        skipped=$((skipped + $(wc -w <<< "$names")))
+        wanted=$(grep -o '^CASE([a-z_0-9]*)' tests/c/$cases.c | sed 's/CASE(//; s/)//' | grep -vxF "${names:-none}")
         # shellcheck disable=SC2086
-        FRAZIL_GUARD_SCOPE=$suite windows $out/$suite.log $out/$suite.exe $wanted || true
-        counts=$(grep -ao '[0-9]* passed, [0-9]* failed' $out/$suite.log) || counts='0 passed, 1 failed'
-        passed=$((passed + ${counts%% passed*}))
-        counts=${counts##*, }
-        failed=$((failed + ${counts%% failed*}))
+        FRAZIL_GUARD_SCOPE=$cases windows $out/$cases.log $out/$cases.exe $wanted || true
+        count_c $out/$cases.log
     done
-    result $passed $failed
+    result
 }
 
-python() {
-    local site=/python/cp313/site suite arguments=() name log=/build/python.log counts passed failed
+run_python() {
+    local site=/python/cp313/site file name arguments=() log=/build/python.log
     PYO3_CROSS_PYTHON_VERSION=3.13 cargo build "${cargo[@]}" -p frazil-python
     rm -rf $site/frazil
     cp -r python/frazil $site/
-    cp $built/_frazil.dll $site/frazil/_frazil.pyd
-    for suite in vectors interop errors generator; do
-        for name in $(left_out test_$suite.py); do
-            arguments+=(--deselect "test_$suite.py::$name")
-            left_out=$((left_out + 1))
+    cp "$built/_frazil.dll" $site/frazil/_frazil.pyd
+    for file in test_vectors.py test_interop.py test_errors.py test_generator.py; do
+        for name in $(left_out $file); do
+            arguments+=(--deselect "$file::$name")
+            skipped=$((skipped + 1))
         done
-        arguments+=("test_$suite.py")
+        arguments+=($file)
     done
     cd tests/python
     FRAZIL_GUARD_SCOPE=python windows $log /python/cp313/python.exe -m pytest -q -p no:cacheprovider --timeout 120 "${arguments[@]}" || true
-    counts=$(tail -1 $log)
-    passed=$(grep -o '[0-9]* passed' <<< "$counts" || echo 0)
-    failed=$(grep -o '[0-9]* failed' <<< "$counts" || echo 0)
-    # Where nothing was counted the run did not come to its end.
-    [ "${passed%% *}" != 0 ] || failed=1
-    result "${passed%% *}" "${failed%% *}"
+    count_pytest $log
+    result
 }
 
-node() {
-    local library=/build/nodelib tests=/build/node-tests suite log skip passed=0 failed=0 name
+run_node() {
+    local library=/build/nodelib tests=/build/node-tests file name skip log
     mkdir -p $library
     cp /node/bin/node.exe $library/
     # napi-build looks for it, and links against an import library: of node.exe's own exports.
@@ -87,20 +70,23 @@ node() {
     rm -rf $tests
     mkdir -p $tests/node/node_modules/frazil
     (cd node && tar cf - --exclude=node_modules --exclude='*.node' .) | tar xf - -C $tests/node/node_modules/frazil
-    cp $built/frazil_node.dll $tests/node/node_modules/frazil/frazil.node
+    cp "$built/frazil_node.dll" $tests/node/node_modules/frazil/frazil.node
     cp tests/node/*.mjs tests/node/package.json $tests/node/
     cp -r tests/vectors $tests/
-    for suite in generator errors interop stats threads; do
-        log=/build/node-$suite.log skip=()
-        for name in $(left_out $suite.test.mjs); do
+    for file in generator.test.mjs errors.test.mjs interop.test.mjs stats.test.mjs threads.test.mjs; do
+        log=/build/node-$file.log skip=()
+        for name in $(left_out $file); do
             skip+=("--test-skip-pattern=^$name")
-            left_out=$((left_out + 1))
+            skipped=$((skipped + 1))
         done
-        (cd $tests/node && FRAZIL_GUARD_SCOPE=node-$suite windows $log $library/node.exe --test-reporter=tap "${skip[@]}" $suite.test.mjs) || true
-        passed=$((passed + $(sed -n 's/^# pass //p' $log)))
-        failed=$((failed + $(sed -n 's/^# fail //p' $log || echo 1)))
+        (cd $tests/node && FRAZIL_GUARD_SCOPE=node-$file windows $log $library/node.exe --test-reporter=tap "${skip[@]}" $file) || true
+        count_tap $log
     done
-    result $passed $failed
+    result
 }
 
-"$1"
+case $suite in
+    build) cargo test "${cargo[@]}" --no-run -p frazil --features stores,admin,lend ;;
+    c | python | node) "run_$suite" ;;
+    *) run_core .exe wine ;;
+esac

@@ -1,0 +1,39 @@
+# What windows.sh and linux.sh share. To be read by `.` in the root of the repository, with $system, the word of left-out, set.
+suite=$1 target=$2
+passed=0 failed=0 skipped=0
+
+# The cases of a suite that cannot pass on this system: scripts/platforms/left-out says why.
+left_out() { # SUITE
+    awk -v on="$system" -v suite="$1" '$1 == on && $2 == suite { print $3 }' scripts/platforms/left-out
+}
+
+# A file of counts has its last word on each; where nothing was counted the run did not come to its end.
+count() { # PASSED FAILED
+    passed=$((passed + ${1:-0}))
+    failed=$((failed + ${2:-$((${1:-0} == 0))}))
+}
+count_c() { # LOG
+    count "$(grep -ao '[0-9]* passed, [0-9]* failed' "$1" | cut -d ' ' -f 1)" "$(grep -ao '[0-9]* passed, [0-9]* failed' "$1" | cut -d ' ' -f 3)"
+}
+count_pytest() { # LOG
+    count "$(tail -1 "$1" | grep -o '[0-9]* passed' | cut -d ' ' -f 1)" "$(tail -1 "$1" | grep -o '[0-9]* \(failed\|error\)' | cut -d ' ' -f 1 | head -1)"
+}
+count_tap() { # LOG
+    count "$(sed -n 's/^# pass //p' "$1")" "$(sed -n 's/^# fail //p' "$1")"
+}
+
+# As libtest says it.
+result() {
+    echo "test result: ok. $passed passed; $failed failed; $skipped ignored"
+    [ $failed = 0 ] && [ $passed != 0 ]
+}
+
+# A suite of the core: its unit tests, or a file of core/tests.
+run_core() { # ENDING [RUNNER]
+    local program name arguments=(--test-threads=2) file=$suite
+    [ "$suite" != core ] || file=frazil
+    for name in $(left_out "$suite"); do arguments+=(--skip "$name"); done
+    program=$(find "/build/$target/debug/deps" -name "$file-*$1" ! -name '*.d' -printf '%T@ %p\n' | sort -rn | head -1 | cut -d ' ' -f 2)
+    cd core
+    ${2:-} "$program" "${arguments[@]}"
+}

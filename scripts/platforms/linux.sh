@@ -1,0 +1,111 @@
+#!/bin/bash
+# A suite for another Linux, within the folder of platforms.sh. `build` makes the core's tests and the release's packages, with the
+# release's own scripts; the others test those packages, installed. The last line is libtest's.
+# usage: scripts/platforms/linux.sh build | core | a file of core/tests | c | python | node | server    TARGET
+set -euo pipefail
+case $2 in *-musl) system=musl ;; aarch64-*) system=arm64 ;; esac
+. scripts/platforms/common.sh
+packages=/build/packages/$target out=/build/linux/$target
+# Node for this system's libc; sid has another to build with.
+node=/opt/node
+[ $system != musl ] || node=/opt/node-musl
+mkdir -p "$packages" "$out" build
+ln -sfn "$packages" build/package
+export FRAZIL_HOME=/tmp/frazil-home
+
+build() {
+    # As a release is, but for the compiler, and for the optimisation at the end that takes most of a release's time.
+    export TARGET=$target PATH=/opt/node/bin:$PATH
+    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+    c-api/package.sh
+    node/package.sh
+    # No registry has a Python for musl.
+    if [ $system = musl ]; then server/package.sh; else python/package.sh; fi
+    . scripts/release-settings.sh
+    unset CARGO_ENCODED_RUSTFLAGS
+    # The programs of C's tests, as a user would link them. A program without a dynamic linker has the static library.
+    local root zig=${target/-unknown/} cases native
+    rm -rf "$out"
+    mkdir -p "$out"
+    tar xzf "$packages"/c/frazil-*-"$target".tar.gz -C "$out" --strip-components=1
+    python3 tests/c/vectors.py > "$out/vectors.h"
+    native=$(sed -n 's/^Libs.private: //p' "$out/lib/pkgconfig/frazil.pc")
+    for cases in cases cases_interop cases_errors cases_numbers cases_leases cases_waits; do
+        python-zig cc -target "$zig" -std=c99 -Wall -Wextra -Werror -I"$out/include" -Itests/c -I"$out" tests/c/$cases.c \
+            -L"$out/lib" -Wl,-rpath,"$out/lib" -lfrazil -lpthread -o "$out/$cases"
+    done
+    # shellcheck disable=SC2086
+    python-zig cc -target "$zig" $([ $system != musl ] || echo -static) -std=c99 -I"$out/include" -Itests/c -I"$out" tests/c/cases.c \
+        "$out/lib/libfrazil.a" $native -o "$out/cases_static"
+    # The core's own tests run once with musl, and once on arm64. Unoptimised they would take hours there.
+    if [ "$target" != aarch64-unknown-linux-musl ]; then
+        CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo-zigbuild test -q --locked --no-run --target "$target" -p frazil --features stores,admin,lend
+    fi
+}
+
+run_c() {
+    local cases
+    for cases in cases cases_static cases_interop cases_errors cases_numbers cases_leases cases_waits; do
+        FRAZIL_GUARD_SCOPE=$cases timeout 600 "$out/$cases" > "$out/$cases.log" 2>&1 || true
+        cat "$out/$cases.log"
+        count_c "$out/$cases.log"
+    done
+    result
+}
+
+run_python() {
+    local file name arguments=() log=$out/python.log venv=/tmp/venv
+    scripts/smoke.sh python
+    python3 -m venv $venv
+    $venv/bin/python -m pip install --quiet --no-index --find-links build/package/python frazil
+    for file in test_{errors,generator,guard,interop,lease,numbers,stats,values,vectors}.py; do
+        for name in $(left_out $file); do
+            arguments+=(--deselect "$file::$name")
+            skipped=$((skipped + 1))
+        done
+        arguments+=($file)
+    done
+    cd tests/python
+    PYTHONPATH=/opt/pytest FRAZIL_GUARD_SCOPE=python $venv/bin/python -m pytest -q -p no:cacheprovider --timeout 300 "${arguments[@]}" | tee $log || true
+    count_pytest $log
+    result
+}
+
+run_node() {
+    local tests=/tmp/node-tests file name skip log
+    export PATH=$node/bin:$PATH
+    if [ $system = musl ]; then
+        # By this file npm knows the system's libc. The mount ends with the suite.
+        echo '# musl' > /tmp/ldd
+        touch /usr/bin/ldd
+        mount --bind /tmp/ldd /usr/bin/ldd
+    fi
+    scripts/smoke.sh node
+    rm -rf $tests
+    mkdir -p $tests/node
+    cp tests/node/*.mjs $tests/node/
+    echo '{ "private": true, "type": "module" }' > $tests/node/package.json
+    cp -r tests/vectors $tests/
+    (cd $tests/node && npm install --offline --no-audit --no-fund --loglevel=error "$packages"/node/*.tgz)
+    for file in ahead bad_input classes errors generator guard interop lease numbers starts stats threads vectors; do
+        file=$file.test.mjs log=$out/node-$file.log skip=()
+        for name in $(left_out $file); do
+            skip+=("--test-skip-pattern=^$name")
+            skipped=$((skipped + 1))
+        done
+        (cd $tests/node && FRAZIL_GUARD_SCOPE=node-$file timeout 900 node --test-reporter=tap "${skip[@]}" $file > "$log" 2>&1) || true
+        cat "$log"
+        count_tap "$log"
+    done
+    result
+}
+
+case $suite in
+    build) build ;;
+    c | python | node) "run_$suite" ;;
+    server)
+        scripts/smoke.sh server
+        count 1 0
+        result ;;
+    *) run_core '' ;;
+esac
