@@ -322,7 +322,6 @@ impl Snowflake {
 
     /// Returns how long opening a spec, of a generator or of numbers, may hold up an event loop: [`EVENT_LOOP_PATIENCE`], and 1 s with
     /// `store=memory`, where it waits for nothing but a thread of this process.
-    #[doc(hidden)]
     pub fn opening_patience(spec: &Spec) -> Duration {
         let in_memory = matches!(spec.value("store"), Ok(Some(store)) if store == "memory");
         if in_memory { FIRST_CALL_PATIENCE } else { EVENT_LOOP_PATIENCE }
@@ -475,14 +474,11 @@ pub fn batch_in_pieces<T: From<Id> + Clone>(
             let at = written.count();
             let filled = fill(&mut ids[at..], wait);
             written.add(filled.as_ref().map_or_else(Error::written, |()| count - at));
-            match filled {
-                Ok(()) if written.count() == count => {
-                    written = Written::new();
-                    return Ok(std::mem::take(&mut ids));
-                }
-                // A callback of the call has forked, and this is the child: it begins again.
-                Ok(()) => {}
-                Err(error) => return Err(error.after_writing(0)),
+            filled.map_err(|error| error.after_writing(0))?;
+            // Else a callback of the call has forked, and this is the child: it begins again.
+            if written.count() == count {
+                written = Written::new();
+                return Ok(std::mem::take(&mut ids));
             }
         }
     }
