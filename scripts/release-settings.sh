@@ -9,7 +9,11 @@ native() { if command -v cygpath > /dev/null; then cygpath --windows "$1"; else 
 CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "--remap-path-prefix=$(native "${CARGO_HOME:-$HOME/.cargo}")=/cargo" \
     "--remap-path-prefix=$(native "$PWD")=/frazil")
 # A library that is loaded into a process takes that process' libc; a program may have its own.
-case $TARGET-${LINK:-} in *-static) ;; *-linux-musl-) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Ctarget-feature=-crt-static) ;; esac
+# What a static program is linked with is zig's.
+case $TARGET-${LINK:-} in
+    *-linux-musl-) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Ctarget-feature=-crt-static) ;;
+    *-linux-musl-static) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Clink-self-contained=no) ;;
+esac
 # zig links an unwinder of its own into each library. A thread's end (pthread_exit) or an exception in frames of ours would then meet two of them,
 # and each takes the other's state for its own. A stand-in with the names that Rust calls has the library use the process's unwinder instead.
 case $TARGET in

@@ -39,6 +39,7 @@ build() {
         "$out/lib/libfrazil.a" $native -o "$out/cases_static"
     # The core's own tests run once with musl, and once on arm64. Unoptimised they would take hours there.
     if [ "$target" != aarch64-unknown-linux-musl ]; then
+        [ $system != musl ] || export RUSTFLAGS="$RUSTFLAGS -Ctarget-feature=-crt-static"
         CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo-zigbuild test -q --locked --no-run --target "$target" -p frazil --features stores,admin,lend
     fi
 }

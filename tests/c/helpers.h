@@ -10,6 +10,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/fs.h>
+#include <sys/syscall.h>
+#endif
 
 #define NOW INT64_C(1800000000000)
 /* Two node numbers, and generators that share none. */
@@ -57,7 +61,7 @@ static inline int64_t wall_ms(void) {
 
 /* Ends a forked child, which failed or not: by a signal that nobody else sends, because valgrind makes a failure of any exit status, for what the stacks of the
    parent's threads held is lost in the child. */
-static inline void end_child(int failed) {
+__attribute__((noreturn)) static inline void end_child(int failed) {
     if (failed != 0) printf("# child: %d: %s\n", failed, frazil_last_error());
     fflush(stdout);
     kill(getpid(), failed == 0 ? SIGUSR1 : SIGTERM);
@@ -127,7 +131,8 @@ static inline struct folder make_folder(void) {
 
 /* Exchanges the folder with what a case has put beside it, at once: somebody may be writing in it just now, and would make it anew. */
 static inline bool exchange_folder(struct folder folder, const char *with) {
-    return renameat2(AT_FDCWD, folder.path, AT_FDCWD, with, RENAME_EXCHANGE) == 0;
+    /* musl has no function for it. */
+    return syscall(SYS_renameat2, AT_FDCWD, folder.path, AT_FDCWD, with, RENAME_EXCHANGE) == 0;
 }
 
 /* Removes it, and what a case has put beside it. The thread behind a handle that was just freed may write once more. */
