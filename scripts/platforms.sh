@@ -12,6 +12,9 @@ wanted=${*:-windows arm64 musl check}
 checked='aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-msvc aarch64-pc-windows-msvc x86_64-unknown-freebsd
     armv7-unknown-linux-gnueabihf riscv64gc-unknown-linux-gnu'
 
+for part in $wanted; do
+    case $part in windows | arm64 | musl | check) ;; *) echo "$part is none of: windows arm64 musl check" >&2; exit 2 ;; esac
+done
 if [ "$(id -u)" != 0 ]; then
     echo "make platforms needs root, because it makes a system of its own in $folder" >&2
     exit 1
@@ -25,10 +28,9 @@ scripts/platforms/folder.sh "$folder"
 find "$folder/tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -z --cached --others --exclude-standard | tar --create --null --ignore-failed-read --files-from - 2> /dev/null | tar x -C "$folder/tree"
 
-# A user namespace, with all accounts, has a rule of its own by which the kernel runs arm64's programs with QEMU.
-unshare --user sleep infinity &
+# A user namespace, with all accounts, has a rule of its own by which the kernel runs arm64's programs with QEMU. It ends with this script.
+unshare --user tail --pid=$$ --follow /dev/null 9>&- &
 namespace=$!
-trap 'kill $namespace' EXIT
 until [ "$(readlink /proc/$namespace/ns/user)" != "$(readlink /proc/self/ns/user)" ]; do sleep 0.1; done
 echo '0 0 4294967295' > /proc/$namespace/uid_map
 echo '0 0 4294967295' > /proc/$namespace/gid_map
@@ -92,7 +94,6 @@ for part in $wanted; do
             for target in $checked; do
                 row "$target" check sid "cargo check -q --locked --target $target -p frazil --features admin,lend" || true
             done ;;
-        *) echo "$part is none of: windows arm64 musl check" >&2; exit 2 ;;
     esac
 done
 
@@ -101,5 +102,5 @@ printf '%s\n' "${table[@]}"
 printf '\nLeft out:\n'
 grep -v '^#' scripts/platforms/left-out | sed 's/^/    /'
 echo "Not built for Windows: the tests of leases, segments and workers over real processes (core/tests: cfg(unix)), the command line, the server."
-echo "No Python for musl: its wheel is built, and not installed. No system here runs what is only checked."
+echo "No registry has a Python for musl. No system here runs what is only checked."
 exit $failed

@@ -24,7 +24,7 @@ build() {
     . scripts/release-settings.sh
     unset CARGO_ENCODED_RUSTFLAGS
     # The programs of C's tests, as a user would link them. A program without a dynamic linker has the static library.
-    local root zig=${target/-unknown/} cases native
+    local zig=${target/-unknown/} cases native
     rm -rf "$out"
     mkdir -p "$out"
     tar xzf "$packages"/c/frazil-*-"$target".tar.gz -C "$out" --strip-components=1
