@@ -68,7 +68,7 @@ windows() {
 
 debian sid amd64 apt ca-certificates,python3-venv,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64,qemu-user,musl,libfaketime,mount,e2fsprogs,procps
 # Extracted and not configured: no program of its own runs for that.
-debian arm64 arm64 extract bash,coreutils,dash,diffutils,findutils,grep,gzip,hostname,sed,tar,util-linux,procps,python3-venv,musl,libfaketime,mount,e2fsprogs
+debian arm64 arm64 extract bash,coreutils,dash,diffutils,findutils,grep,gzip,hostname,sed,tar,util-linux,procps,python3-venv,musl,libfaketime,mount,e2fsprogs,libstdc++6
 windows
 linux_node sid/opt/node x86_64-manylinux_2_28
 linux_node sid/opt/node-musl x86_64-unknown-linux-musl
