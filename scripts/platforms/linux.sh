@@ -67,7 +67,7 @@ run_python() {
         arguments+=($file)
     done
     cd tests/python
-    PYTHONPATH=/opt/pytest FRAZIL_GUARD_SCOPE=python $venv/bin/python -m pytest -q -p no:cacheprovider --timeout 300 "${arguments[@]}" | tee $log || true
+    PYTHONPATH=/opt/pytest $venv/bin/python -m pytest -q -p no:cacheprovider --timeout 300 "${arguments[@]}" | tee $log || true
     count_pytest $log
     result
 }
