@@ -82,13 +82,13 @@ rows() { # TARGET SYSTEM SCRIPT SUITE...
     for suite; do row "$target" "$suite" "$system" "scripts/platforms/$script $suite $target" || true; done
 }
 
-core='core fresh guard interop process stats values'
+core='core fresh guard interop process stats values' processes='leases segments worker waits pending observe'
 for part in $wanted; do
     case $part in
         windows) rows x86_64-pc-windows-gnu sid windows.sh $core c python node ;;
-        arm64) rows aarch64-unknown-linux-gnu arm64 linux.sh $core leases segments worker waits pending observe c python node ;;
+        arm64) rows aarch64-unknown-linux-gnu arm64 linux.sh $core $processes c python node ;;
         musl)
-            rows x86_64-unknown-linux-musl sid linux.sh $core leases segments worker waits pending observe c node server
+            rows x86_64-unknown-linux-musl sid linux.sh $core $processes c node server
             rows aarch64-unknown-linux-musl arm64 linux.sh c node server ;;
         check)
             for target in $checked; do

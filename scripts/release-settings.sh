@@ -8,8 +8,7 @@ PATH=$PWD/build/tools/bin:$PWD/build/tools/Scripts:$PATH
 native() { if command -v cygpath > /dev/null; then cygpath --windows "$1"; else echo "$1"; fi; }
 CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "--remap-path-prefix=$(native "${CARGO_HOME:-$HOME/.cargo}")=/cargo" \
     "--remap-path-prefix=$(native "$PWD")=/frazil")
-# A library that is loaded into a process takes that process' libc; a program may have its own.
-# What a static program is linked with is zig's.
+# A library that is loaded into a process takes that process' libc; a program may have its own, and zig has what it is linked with.
 case $TARGET-${LINK:-} in
     *-linux-musl-) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Ctarget-feature=-crt-static) ;;
     *-linux-musl-static) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Clink-self-contained=no) ;;

@@ -26,6 +26,34 @@ count_tap() { # LOG
     count "$(sed -n 's/^# pass //p' "$1")" "$(sed -n 's/^# fail //p' "$1")"
 }
 
+# Python's tests in files, as arguments of pytest.
+choose() { # FILE...
+    local file name
+    arguments=()
+    for file; do
+        for name in $(left_out "$file"); do
+            arguments+=(--deselect "$file::$name")
+            skipped=$((skipped + 1))
+        done
+        arguments+=("$file")
+    done
+}
+
+# Node's tests in files of a folder. RUN takes a log and a command, as `windows` does.
+run_tap() { # RUN NODE FOLDER FILE...
+    local run=$1 node=$2 folder=$3 file name skip log
+    shift 3
+    for file; do
+        log=/build/node-$target-$file.log skip=()
+        for name in $(left_out "$file"); do
+            skip+=("--test-skip-pattern=^$name")
+            skipped=$((skipped + 1))
+        done
+        (cd "$folder" && FRAZIL_GUARD_SCOPE=node-$file "$run" "$log" "$node" --test-reporter=tap "${skip[@]}" "$file") || true
+        count_tap "$log"
+    done
+}
+
 # As libtest says it.
 result() {
     echo "test result: ok. $passed passed; $failed failed; $skipped ignored"

@@ -44,28 +44,30 @@ build() {
     fi
 }
 
+# Runs a program, whose output is in a file too.
+logged() { # LOG PROGRAM ARGUMENTS
+    local log=$1 status=0
+    shift
+    timeout 900 "$@" > "$log" 2>&1 || status=$?
+    cat "$log"
+    return $status
+}
+
 run_c() {
     local cases
     for cases in cases cases_static cases_interop cases_errors cases_numbers cases_leases cases_waits; do
-        FRAZIL_GUARD_SCOPE=$cases timeout 600 "$out/$cases" > "$out/$cases.log" 2>&1 || true
-        cat "$out/$cases.log"
+        FRAZIL_GUARD_SCOPE=$cases logged "$out/$cases.log" "$out/$cases" || true
         count_c "$out/$cases.log"
     done
     result
 }
 
 run_python() {
-    local file name arguments=() log=$out/python.log venv=/tmp/venv
+    local arguments log=$out/python.log venv=/tmp/venv
     scripts/smoke.sh python
     python3 -m venv $venv
     $venv/bin/python -m pip install --quiet --no-index --find-links build/package/python frazil
-    for file in test_{errors,generator,guard,interop,lease,numbers,stats,values,vectors}.py; do
-        for name in $(left_out $file); do
-            arguments+=(--deselect "$file::$name")
-            skipped=$((skipped + 1))
-        done
-        arguments+=($file)
-    done
+    choose test_{errors,generator,guard,interop,lease,numbers,stats,values,vectors}.py
     cd tests/python
     PYTHONPATH=/opt/pytest $venv/bin/python -m pytest -q -p no:cacheprovider --timeout 300 "${arguments[@]}" | tee $log || true
     count_pytest $log
@@ -73,7 +75,7 @@ run_python() {
 }
 
 run_node() {
-    local tests=/tmp/node-tests file name skip log
+    local tests=/tmp/node-tests
     export PATH=$node/bin:$PATH
     if [ $system = musl ]; then
         # By this file npm knows the system's libc. The mount ends with the suite.
@@ -88,16 +90,7 @@ run_node() {
     echo '{ "private": true, "type": "module" }' > $tests/node/package.json
     cp -r tests/vectors $tests/
     (cd $tests/node && npm install --offline --no-audit --no-fund --loglevel=error "$packages"/node/*.tgz)
-    for file in ahead bad_input classes errors generator guard interop lease numbers starts stats threads vectors; do
-        file=$file.test.mjs log=$out/node-$file.log skip=()
-        for name in $(left_out $file); do
-            skip+=("--test-skip-pattern=^$name")
-            skipped=$((skipped + 1))
-        done
-        (cd $tests/node && FRAZIL_GUARD_SCOPE=node-$file timeout 900 node --test-reporter=tap "${skip[@]}" $file > "$log" 2>&1) || true
-        cat "$log"
-        count_tap "$log"
-    done
+    run_tap logged node $tests/node {ahead,bad_input,classes,errors,generator,guard,interop,lease,numbers,starts,stats,threads,vectors}.test.mjs
     result
 }
 

@@ -37,18 +37,12 @@ run_c() {
 }
 
 run_python() {
-    local site=/python/cp313/site file name arguments=() log=/build/python.log
+    local site=/python/cp313/site arguments log=/build/python.log
     PYO3_CROSS_PYTHON_VERSION=3.13 cargo build "${cargo[@]}" -p frazil-python
     rm -rf $site/frazil
     cp -r python/frazil $site/
     cp "$built/_frazil.dll" $site/frazil/_frazil.pyd
-    for file in test_vectors.py test_interop.py test_errors.py test_generator.py; do
-        for name in $(left_out $file); do
-            arguments+=(--deselect "$file::$name")
-            skipped=$((skipped + 1))
-        done
-        arguments+=($file)
-    done
+    choose test_{errors,generator,interop,vectors}.py
     cd tests/python
     FRAZIL_GUARD_SCOPE=python windows $log /python/cp313/python.exe -m pytest -q -p no:cacheprovider --timeout 120 "${arguments[@]}" || true
     count_pytest $log
@@ -56,7 +50,7 @@ run_python() {
 }
 
 run_node() {
-    local library=/build/nodelib tests=/build/node-tests file name skip log
+    local library=/build/nodelib tests=/build/node-tests
     mkdir -p $library
     cp /node/bin/node.exe $library/
     # napi-build looks for it, and links against an import library: of node.exe's own exports.
@@ -73,15 +67,7 @@ run_node() {
     cp "$built/frazil_node.dll" $tests/node/node_modules/frazil/frazil.node
     cp tests/node/*.mjs tests/node/package.json $tests/node/
     cp -r tests/vectors $tests/
-    for file in generator.test.mjs errors.test.mjs interop.test.mjs stats.test.mjs threads.test.mjs; do
-        log=/build/node-$file.log skip=()
-        for name in $(left_out $file); do
-            skip+=("--test-skip-pattern=^$name")
-            skipped=$((skipped + 1))
-        done
-        (cd $tests/node && FRAZIL_GUARD_SCOPE=node-$file windows $log $library/node.exe --test-reporter=tap "${skip[@]}" $file) || true
-        count_tap $log
-    done
+    run_tap windows $library/node.exe $tests/node {errors,generator,interop,stats,threads}.test.mjs
     result
 }
 
