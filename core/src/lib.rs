@@ -120,7 +120,6 @@
 //! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
 //! | `numbers` | the handles on them |
 //! | `source` | the trait of all handles |
-//! | `proxy` | the other end of `store=frazil://`, for the server, behind a feature |
 //! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
 //! | `admin` | what the command `frazil` shows and changes, behind a feature |
 
@@ -150,8 +149,6 @@ mod pending;
 mod policy;
 mod prefetch;
 mod preset;
-#[cfg(feature = "lend")]
-mod proxy;
 mod range;
 mod registry;
 mod request;
@@ -194,9 +191,6 @@ pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
 #[doc(hidden)]
 pub use numbers::{Row, check_spec};
 pub use pending::Pending;
-#[cfg(feature = "lend")]
-#[doc(hidden)]
-pub use proxy::{Proxy, Question, busy};
 #[doc(hidden)]
 pub use range::id_range;
 #[doc(hidden)]
@@ -207,6 +201,9 @@ pub use spec::Spec;
 pub use stats::{Metric, Stats, stats};
 #[doc(hidden)]
 pub use stay::stay;
+#[cfg(feature = "lend")]
+#[doc(hidden)]
+pub use store::{Proxy, Question, busy};
 pub use text::TextFormat;
 #[doc(hidden)]
 pub use time::{parse_instant, show_epoch, show_instant};

@@ -47,7 +47,7 @@ pub use address::Address;
 #[cfg(any(feature = "redis", feature = "admin"))]
 pub use pages::Pages;
 #[cfg(feature = "lend")]
-pub(crate) use remote::message;
+pub use remote::{Proxy, Question, busy};
 pub(crate) use table::{Rest, Row, Rows, Table};
 
 use crate::error::Result;

@@ -7,7 +7,7 @@
 //! # The way there
 //! Redis' protocol, which the server speaks anyway: a question is an array of strings and so is its answer, at one round trip, in a few
 //! hundred lines that a build without any other client has room for. HTTP would take a client of its own. `message` has the
-//! words of both sides, so that they change together.
+//! words of both sides, so that they change together; `proxy` is the other end, for the server.
 //!
 //! # What holds
 //! - **A swap is sent once**, to one server. When no answer comes nobody knows whether it was done, or will be, as with any store: who
@@ -26,7 +26,9 @@
 //!   address, as far as they answer, and so does one by which the store has become another: [`agreement`].
 
 mod agreement;
-pub(crate) mod message;
+mod message;
+#[cfg(feature = "lend")]
+mod proxy;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -38,7 +40,11 @@ use super::socket::Deadline;
 use super::{Answer, Ask, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{ErrorKind, Result};
 use agreement::{Known, Told, namespace_of};
+#[cfg(feature = "lend")]
+pub use message::busy;
 use message::{Backing, Question as Asked};
+#[cfg(feature = "lend")]
+pub use proxy::{Proxy, Question};
 use session::{Session, no_server};
 use std::sync::Arc;
 use std::time::Duration;

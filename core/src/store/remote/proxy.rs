@@ -1,10 +1,9 @@
 //! A store that a server lends, to `store=frazil://` of other processes: each question is passed on, and nothing is kept.
 
+use super::message::{self, Backing, FOLDER, Question as Asked};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::segment::check_name;
 use crate::spec::{Spec, check_namespace, spec_error};
-pub use crate::store::message::busy;
-use crate::store::message::{self, Backing, FOLDER, Question as Asked};
 use crate::store::{Address, Store};
 use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
 use std::net::IpAddr;
