@@ -231,13 +231,43 @@ fn shortened(value: &str) -> String {
     }
 }
 
-/// A word as a shell takes it.
+/// A word as a shell takes it: POSIX, or both of Windows.
 pub(crate) fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    quoted(word, cfg!(windows))
+}
+
+fn quoted(word: &str, windows: bool) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || if windows { "_-./:=+\\" } else { "_-./:=+@%," }.contains(c);
+    match word {
+        _ if word.chars().all(plain) => word.to_owned(),
+        _ if !windows => format!("'{}'", word.replace('\'', "'\\''")),
+        // Within double quotes PowerShell replaces these, and cmd.exe knows no other quotes.
+        _ if word.contains(['$', '`', '"']) => format!("'{}'", word.replace('\'', "''")),
+        _ => format!("\"{word}\""),
+    }
 }
 
 /// The words after a command that shows a store without its login.
 pub(crate) fn login_hint(command: &str) -> &'static str {
     if command.contains("***@") { ", with the user and the password for ***" } else { "" }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_for_shells() {
+        for (word, posix, windows) in [
+            ("redis://h:1/0", "redis://h:1/0", "redis://h:1/0"),
+            ("file:/my ids", "'file:/my ids'", r#""file:/my ids""#),
+            (r"file:C:\ids", r"'file:C:\ids'", r"file:C:\ids"),
+            ("it's", r"'it'\''s'", r#""it's""#),
+            ("it's a $5", r"'it'\''s a $5'", "'it''s a $5'"),
+            ("a,b@c", "a,b@c", r#""a,b@c""#),
+        ] {
+            assert_eq!([quoted(word, false), quoted(word, true)], [posix, windows]);
+        }
+    }
 }
