@@ -707,6 +707,16 @@ function closeAll() {
   native.giveBack()
 }
 
+// On Windows a library's own end comes when its threads are gone. All listeners of 'exit' were called before this; other ends, and those
+// of workers, end their environment.
+if (process.platform === 'win32' && isMainThread) {
+  const { reallyExit } = process
+  process.reallyExit = code => {
+    native.giveBack()
+    reallyExit.call(process, code)
+  }
+}
+
 function closeOnSigterm() {
   const wish = {}
   // No other thread is told of signals.

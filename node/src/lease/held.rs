@@ -77,7 +77,8 @@ impl Leased {
     }
 }
 
-/// Has the process give its numbers back at `process.exit()`, which ends no environment.
+/// Has the process give its numbers back at `process.exit()`, which ends no environment. On Windows index.js does: there the functions of
+/// `atexit` run when the other threads are gone.
 pub(crate) fn give_back_at_exit() {
     extern "C" fn at_exit() {
         let _ = catch(close_all);
