@@ -210,7 +210,7 @@ pub(in crate::store::file) fn hint(why: &io::Error) -> Option<(ErrorKind, &'stat
         Errno::LOOP | Errno::MLINK => Some((ErrorKind::StoreUnsuitable, "no link is followed here: remove it")),
         // A socket, or a device without a driver.
         Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => Some((ErrorKind::StoreUnsuitable, "a file is needed here: remove it")),
-        Errno::MFILE | Errno::NFILE => Some((ErrorKind::StoreUnreachable, "raise the limit (ulimit -n) or close some")),
+        Errno::MFILE | Errno::NFILE => Some((ErrorKind::StoreUnreachable, "raise the limit of open files (ulimit -n), or close some")),
         _ => None,
     }
 }
