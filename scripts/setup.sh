@@ -52,6 +52,8 @@ if wanted test; then
     need sqlite3 sqlite3
     [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
     need valgrind valgrind
+    # The headers compile with it, too.
+    need clang clang
     # A test opens frazil/lite in a browser.
     browser=chromium
     ! grep -qs '^ID=ubuntu$' /etc/os-release || browser=chromium-browser

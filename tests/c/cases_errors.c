@@ -6,11 +6,12 @@
 
 #include <pthread.h>
 
-static volatile bool asks;
+/* No bool: GCC's UBSan reads one once, and then never again. */
+static volatile int asks;
 
 static void *ask_first(void *data) {
     (void)data;
-    asks = true;
+    asks = 1;
     frazil_error_name(FRAZIL_SPEC);
     return NULL;
 }

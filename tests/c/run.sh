@@ -4,7 +4,7 @@
 #   --built: the library that c-api/build.sh has built, which others may use meanwhile
 set -eu
 cd "$(dirname "$0")/../.."
-: "${CC:=cc}" "${CXX:=c++}"
+: "${CC:=cc}" "${CXX:=c++}" "${CLANG:=clang}"
 warnings="-pedantic -Wall -Wextra -Wshadow -Werror"
 out=build/c/tests
 lib=$PWD/build/c/lib
@@ -26,21 +26,26 @@ soname=$(readelf -d "$lib/libfrazil.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 
 echo "== headers compile alone, twice, in two units, in every standard"
 for number in 1 2; do
-    printf '#include <frazil.h>\n#include <frazil.h>\nint unit_%s(void) { return FRAZIL_OK; }\n' $number > "$out/unit_$number.c"
-    printf '#include <frazil.hpp>\n#include <frazil.hpp>\nint unit_%s() { return frazil::layout::parse("leaf") ? 0 : 1; }\n' $number \
+    printf '#include <frazil.h>\n#include <frazil.h>\nint unit_%s(void);\nint unit_%s(void) { return FRAZIL_OK; }\n' $number $number > "$out/unit_$number.c"
+    printf '#include <frazil.hpp>\n#include <frazil.hpp>\nint unit_%s();\nint unit_%s() { return frazil::layout::parse("leaf") ? 0 : 1; }\n' $number $number \
         > "$out/unit_$number.cpp"
 done
 printf 'int unit_1(void);\nint unit_2(void);\nint main(void) { return unit_1() + unit_2(); }\n' | tee "$out/main.c" > "$out/main.cpp"
-for std in c99 c11 c17; do
-    "$CC" -std=$std $warnings -Ibuild/c/include "$out/unit_1.c" "$out/unit_2.c" "$out/main.c" -o "$out/units"
+# All warnings but those of older standards than the header's, of padding, and of a class without a function in a unit of its own.
+everything="-Weverything -Werror -Wno-padded -Wno-weak-vtables -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-c++98-compat-local-type-template-args
+    -Wno-pre-c++14-compat -Wno-pre-c++17-compat"
+for std in c99 c11 c17 c2x; do
+    "$CC" -std=$std $warnings -Wconversion -Ibuild/c/include "$out/unit_1.c" "$out/unit_2.c" "$out/main.c" -o "$out/units"
+    "$CLANG" -std=$std $everything -Ibuild/c/include -fsyntax-only "$out/unit_1.c"
 done
-for std in c++17 c++20; do
-    "$CXX" -std=$std $warnings -Ibuild/c/include -c "$out/unit_1.cpp" -o "$out/unit_1.o"
-    for flags in "" "-fno-exceptions -fno-rtti" "-DFRAZIL_NO_EXCEPTIONS"; do
-        "$CXX" -std=$std $warnings $flags -Ibuild/c/include -c "$out/unit_2.cpp" -o "$out/unit_2.o"
-        "$CXX" "$out/main.cpp" "$out/unit_1.o" "$out/unit_2.o" -L"$lib" -Wl,-rpath,"$lib" -lfrazil -o "$out/units"
-        "$out/units"
-    done
+for std in c++17 c++20 c++2b; do
+    "$CXX" -std=$std $warnings -Wconversion -Ibuild/c/include -c "$out/unit_1.cpp" -o "$out/unit_1.o"
+    "$CLANG" -std=$std $everything -Ibuild/c/include -fsyntax-only "$out/unit_1.cpp"
+done
+for flags in "" "-fno-exceptions -fno-rtti" "-DFRAZIL_NO_EXCEPTIONS"; do
+    "$CXX" -std=c++17 $warnings $flags -Ibuild/c/include -c "$out/unit_2.cpp" -o "$out/unit_2.o"
+    "$CXX" "$out/main.cpp" "$out/unit_1.o" "$out/unit_2.o" -L"$lib" -Wl,-rpath,"$lib" -lfrazil -o "$out/units"
+    "$out/units"
 done
 
 echo "== a status that is dropped is a warning, of every call"
@@ -71,6 +76,14 @@ for std in c++17 c++20; do
 done
 "$CXX" -g -std=c++17 $warnings -fno-exceptions -fno-rtti $includes tests/c/cases_results.cpp $shared -o "$out/cases_results"
 
+# Whoever calls the library may be built with AddressSanitizer and UBSan. A cancelled thread is left out: GCC 12's takes its stack for a buffer.
+sanitized="-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all"
+for cases in cases cases_leases cases_errors cases_interop cases_numbers cases_waits; do
+    "$CC" $sanitized -std=c99 $warnings $includes tests/c/$cases.c $shared -o "$out/${cases}_c_sanitized"
+done
+# GCC 12 sees an optional that is not there, where the sanitizers are.
+"$CXX" $sanitized -std=c++17 $warnings -Wno-maybe-uninitialized $includes tests/c/cases.cpp $shared -o "$out/cases_cpp_sanitized"
+
 "$CC" -g -std=c99 $warnings $includes tests/c/cases_unload.c -ldl -lpthread -o "$out/cases_unload_c"
 
 echo "== ThreadSanitizer reports nothing of the library, and still a race of the program"
@@ -98,7 +111,10 @@ valgrind="valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kin
 for suite in $suites; do
     echo "$suite" $valgrind
 done > "$out/list"
-printf '%s\n' $suites cases_c_static cases_leases_c_static cases_errors_c_static cases_interop_c_static cases_values_c++17 >> "$out/list"
+for suite in $suites; do
+    [ -e "$out/${suite}_sanitized" ] && echo "${suite}_sanitized" || echo "$suite"
+done >> "$out/list"
+printf '%s\n' cases_c_static cases_leases_c_static cases_errors_c_static cases_interop_c_static cases_values_c++17 >> "$out/list"
 xargs -P 3 -L 1 sh -c '
     suite=$1 status=0
     shift
