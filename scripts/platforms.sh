@@ -85,7 +85,7 @@ rows() { # TARGET SYSTEM SCRIPT SUITE...
 core='core fresh guard interop process stats values' processes='leases segments worker waits pending observe'
 for part in $wanted; do
     case $part in
-        windows) rows x86_64-pc-windows-gnu sid windows.sh $core c python node ;;
+        windows) rows x86_64-pc-windows-gnu sid windows.sh $core cli command c python node ;;
         arm64) rows aarch64-unknown-linux-gnu arm64 linux.sh $core $processes c python node ;;
         musl)
             rows x86_64-unknown-linux-musl sid linux.sh $core $processes c node server
@@ -101,6 +101,6 @@ printf '\n'
 printf '%s\n' "${table[@]}"
 printf '\nLeft out:\n'
 grep -v '^#' scripts/platforms/left-out | sed 's/^/    /'
-echo "Not built for Windows: the tests of leases, segments and workers over real processes (core/tests: cfg(unix)), the command line, the server."
+echo "Not built for Windows: the tests of leases, segments and workers over real processes (core/tests: cfg(unix)), the server."
 echo "No registry has a Python for musl. No system here runs what is only checked."
 exit $failed

@@ -75,14 +75,14 @@ impl Decoder {
 
     /// Decodes the IDs within each line, as the lines come.
     pub(super) fn filter(&self, input: &mut Input<'_>, screen: &mut Screen<'_>) -> Outcome {
-        let interrupt = Interrupt::listen();
+        let _interrupt = Interrupt::listen();
         let (mut lines, mut ids, mut broken) = (0, 0, 0);
         let mut line = Vec::new();
         loop {
             if input.would_wait() {
                 screen.flush()?;
             }
-            match input.line(&mut line, &interrupt)? {
+            match input.line(&mut line)? {
                 Read::Line => lines += 1,
                 Read::End => break,
                 Read::Interrupted => {

@@ -1,7 +1,7 @@
 //! The lines of the input, as bytes.
 
 use super::code;
-use super::interrupt::Interrupt;
+use super::interrupt;
 use super::screen::Stop;
 use std::io::{self, BufRead, BufReader};
 use std::time::Duration;
@@ -28,13 +28,13 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// What the system says of the input.
-    pub(super) fn line(&mut self, line: &mut Vec<u8>, interrupt: &Interrupt) -> Result<Read, Stop> {
+    pub(super) fn line(&mut self, line: &mut Vec<u8>) -> Result<Read, Stop> {
         line.clear();
         loop {
-            if interrupt.came() {
+            if interrupt::came() {
                 return Ok(Read::Interrupted);
             }
-            let (taken, ended) = match self.0.fill_buf() {
+            let (taken, ended) = match interrupt::awaiting(|| self.0.fill_buf()) {
                 Ok([]) => return Ok(if line.is_empty() { Read::End } else { Read::Line }),
                 Ok(bytes) => {
                     let end = bytes.iter().position(|&byte| byte == b'\n');

@@ -69,7 +69,7 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> i32 {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let terminal = out.is_terminal();
     let colour = terminal && !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb");
-    let width = screen::terminal_width(&out).filter(|_| terminal);
+    let width = terminal_size::terminal_size_of(&out).map(|(width, _)| usize::from(width.0)).filter(|_| terminal);
     let (mut out, mut err) = (BufWriter::new(out.lock()), err.lock());
     let status = finish(args, &mut Screen::terminal(&mut out, &mut err, colour, width));
     // What could not be written is not tried again when it is dropped.
@@ -208,7 +208,7 @@ fn nodes(arguments: &Nodes, screen: &mut Screen<'_>) -> Outcome {
     };
     let mut namespace = nodes::Namespace::connect(store, name, *accept)?;
     let told = accept.then(|| namespace.accept()).transpose()?;
-    let interrupt = watch.then(Interrupt::listen);
+    let _interrupt = watch.then(Interrupt::listen);
     loop {
         let listing = namespace.list()?;
         if *watch && screen.is_coloured() {
@@ -221,11 +221,13 @@ fn nodes(arguments: &Nodes, screen: &mut Screen<'_>) -> Outcome {
             (false, _) => format!("{}{listing}", told.as_deref().unwrap_or_default()),
         };
         screen.print(&text)?;
-        let Some(interrupt) = &interrupt else { return Ok(DONE) };
+        if !*watch {
+            return Ok(DONE);
+        }
         screen.flush()?;
         let until = Instant::now() + WATCH;
         while Instant::now() < until {
-            if interrupt.came() {
+            if interrupt::came() {
                 return Ok(DONE);
             }
             std::thread::sleep(Duration::from_millis(50));

@@ -1,6 +1,6 @@
 //! IDs printed as they are minted.
 
-use super::interrupt::Interrupt;
+use super::interrupt::{self, Interrupt};
 use super::screen::{Outcome, Screen, grouped};
 use super::status::{DONE, INTERRUPTED};
 use frazil::{ErrorKind, Id, Result, Snowflake, Spec, TextFormat, Wait};
@@ -15,14 +15,13 @@ const NAP: Duration = Duration::from_millis(100);
 /// Prints `count` IDs of the generator that the spec opens.
 pub(super) fn print(words: &[String], count: u64, format: Option<TextFormat>, as_json: bool, screen: &mut Screen<'_>) -> Outcome {
     let line = (!words.is_empty()).then(|| words.join(" "));
-    let interrupt = Interrupt::listen();
-    let stopped = || interrupt.came();
-    let wait = Wait::until(Duration::MAX, &stopped);
+    let _interrupt = Interrupt::listen();
+    let wait = Wait::until(Duration::MAX, &interrupt::came);
     let ids = Snowflake::open_spec(Spec::from_parts(line.as_deref(), &[])?, wait)?;
     let mut left = count;
     let mut buffer = vec![0_i64; PIECE.min(usize::try_from(count).unwrap_or(PIECE))];
     while left > 0 {
-        if interrupt.came() {
+        if interrupt::came() {
             screen.tell(&format!("frazil: INTERRUPTED: {} of {} IDs were printed", grouped(count - left), grouped(count)))?;
             return Ok(INTERRUPTED);
         }

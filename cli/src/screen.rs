@@ -207,18 +207,6 @@ impl fmt::Display for Table {
     }
 }
 
-/// The width of the terminal that a stream goes to.
-#[cfg(unix)]
-pub(super) fn terminal_width(stream: impl std::os::fd::AsFd) -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(stream).ok()?;
-    Some(usize::from(size.ws_col)).filter(|&width| width > 0)
-}
-
-#[cfg(not(unix))]
-pub(super) fn terminal_width<S>(_: S) -> Option<usize> {
-    None
-}
-
 /// 1234567 as `1,234,567`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();

@@ -60,12 +60,18 @@ result() {
     [ $failed = 0 ] && [ $passed != 0 ]
 }
 
-# A suite of the core: its unit tests, or a file of core/tests.
-run_core() { # ENDING [RUNNER]
-    local program name arguments=(--test-threads=2) file=$suite
-    [ "$suite" != core ] || file=frazil
+# Builds tests in Rust, and keeps the names of their programs.
+build_tests() { # CARGO ARGUMENTS
+    mkdir -p "/build/$target"
+    "$1" test --locked --no-run --target "$target" "${@:2}" 2>&1 | tee "/build/$target/programs"
+}
+
+# A suite of Rust: the unit tests of the core or of the command line, or a file of their tests.
+run_rust() { # ENDING [RUNNER]
+    local program name arguments=() file=$suite
+    case $suite in core) file=frazil ;; cli) file=frazil_cli ;; esac
     for name in $(left_out "$suite"); do arguments+=(--skip "$name"); done
-    program=$(find "/build/$target/debug/deps" -name "$file-*$1" ! -name '*.d' -printf '%T@ %p\n' | sort -rn | head -1 | cut -d ' ' -f 2)
+    program=$(sed -n "s/.*Executable.*(\(.*\/$file-[0-9a-f]*$1\))/\1/p" "/build/$target/programs")
     cd core
-    ${2:-} "$program" "${arguments[@]}"
+    RUST_TEST_THREADS=${RUST_TEST_THREADS:-2} ${2:-} "$program" "${arguments[@]}"
 }

@@ -40,7 +40,7 @@ build() {
     # The core's own tests run once with musl, and once on arm64. Unoptimised they would take hours there.
     if [ "$target" != aarch64-unknown-linux-musl ]; then
         [ $system != musl ] || export RUSTFLAGS="$RUSTFLAGS -Ctarget-feature=-crt-static"
-        CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo-zigbuild test -q --locked --no-run --target "$target" -p frazil --features stores,admin,lend
+        CARGO_PROFILE_DEV_OPT_LEVEL=1 build_tests cargo-zigbuild -p frazil --features stores,admin,lend
     fi
 }
 
@@ -101,5 +101,5 @@ case $suite in
         scripts/smoke.sh server
         count 1 0
         result ;;
-    *) run_core '' ;;
+    *) run_rust '' ;;
 esac

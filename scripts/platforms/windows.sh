@@ -1,6 +1,6 @@
 #!/bin/bash
 # A suite for Windows, within the folder of platforms.sh: builds the binding that it tests, and runs it under Wine. The last line is libtest's.
-# usage: scripts/platforms/windows.sh build | core | a file of core/tests | c | python | node    TARGET
+# usage: scripts/platforms/windows.sh build | core | a file of core/tests | cli | command | c | python | node    TARGET
 set -euo pipefail
 system=windows
 . scripts/platforms/common.sh
@@ -17,12 +17,20 @@ windows() { # LOG PROGRAM ARGUMENTS
     return $status
 }
 
+# A program with a console, in which a test sends Ctrl-C: Wine makes one where there is a terminal.
+in_console() { # PROGRAM ARGUMENTS
+    python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' wine "$@"
+}
+
 run_c() {
     local out=/build/c cases names wanted
     cargo build "${cargo[@]}" -p frazil-c
     mkdir -p $out
     cp "$built/frazil.dll" /usr/x86_64-w64-mingw32/lib/libwinpthread-1.dll $out/
     python3 tests/c/vectors.py > $out/vectors.h
+    for std in c99 c17; do
+        x86_64-w64-mingw32-gcc -std=$std -pedantic -Wall -Wextra -Wconversion -Werror -fsyntax-only -Iinclude -x c include/frazil.h
+    done
     for cases in cases cases_interop cases_errors; do
         x86_64-w64-mingw32-gcc -w -fpermissive -std=gnu99 -D__USE_MINGW_ANSI_STDIO=1 -Iscripts/platforms/include -Iinclude -Itests/c -I$out \
             tests/c/$cases.c "$built/libfrazil.dll.a" -lpthread -lws2_32 -o $out/$cases.exe
@@ -67,12 +75,14 @@ run_node() {
     cp "$built/frazil_node.dll" $tests/node/node_modules/frazil/frazil.node
     cp tests/node/*.mjs tests/node/package.json $tests/node/
     cp -r tests/vectors $tests/
-    run_tap windows $library/node.exe $tests/node {errors,generator,interop,stats,threads}.test.mjs
+    run_tap windows $library/node.exe $tests/node {errors,generator,interop,lease,stats,threads}.test.mjs
     result
 }
 
 case $suite in
-    build) cargo test "${cargo[@]}" --no-run -p frazil --features stores,admin,lend ;;
+    build) build_tests cargo -p frazil -p frazil-cli --features frazil/stores,frazil/admin,frazil/lend ;;
     c | python | node) "run_$suite" ;;
-    *) run_core .exe wine ;;
+    # A Ctrl-C reaches all programs of a console.
+    command) RUST_TEST_THREADS=1 run_rust .exe in_console ;;
+    *) run_rust .exe wine ;;
 esac

@@ -1,8 +1,8 @@
 //! A file with one ID a line.
 
+use super::super::interrupt;
 use super::failure::{Failure, Outcome};
 use super::intake::{Intake, check_beginning};
-use super::interrupt;
 use super::number::Broken;
 use super::reading::Place;
 use std::fs::File;
@@ -47,7 +47,7 @@ pub(super) fn read(file: &File, from: Place, intake: &mut Intake<'_>) -> Outcome
 fn skip_line(input: &mut impl BufRead, name: &str) -> Outcome<u64> {
     let mut skipped = 0;
     loop {
-        if interrupt::is_wanted() {
+        if interrupt::came() {
             return Err(Failure::Interrupted(String::new()));
         }
         let bytes = input.fill_buf().map_err(Failure::input(name))?;

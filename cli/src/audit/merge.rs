@@ -1,7 +1,7 @@
 //! Sorted runs as one sorted stream.
 
+use super::super::interrupt;
 use super::failure::{Failure, Outcome};
-use super::interrupt;
 use super::record::Record;
 use super::run::{Reader, Run, Writer};
 use std::cmp::Reverse;
@@ -18,7 +18,7 @@ pub(super) fn each(folder: &Path, runs: &[Run], fan_in: usize, mut take: impl Fn
     while runs.len() > fan_in {
         let rest = runs.split_off(fan_in);
         let mut writer = Writer::create(folder, format!("merged-{merged}"))?;
-        once(folder, &runs, |record| if interrupt::is_wanted() { Err(Failure::Interrupted(String::new())) } else { writer.push(record) })?;
+        once(folder, &runs, |record| if interrupt::came() { Err(Failure::Interrupted(String::new())) } else { writer.push(record) })?;
         let all = writer.finish()?;
         runs.iter().filter(|run| run.name.starts_with("merged-")).for_each(|run| drop(std::fs::remove_file(run.path(folder))));
         runs = rest;

@@ -10,7 +10,6 @@ mod fields;
 mod findings;
 mod html;
 mod intake;
-mod interrupt;
 mod json;
 mod lines;
 mod merge;
@@ -36,6 +35,7 @@ mod work;
 
 pub(super) use arguments::MergeAudit;
 
+use super::interrupt::Interrupt;
 use super::status::{DONE, FAILED, INTERRUPTED};
 use failure::{Failure, Outcome};
 use fields::Fields;
@@ -61,9 +61,9 @@ const LOOK_EVERY: u64 = 1 << 16;
 
 /// Runs the command and returns its exit status: 0, 1, 3 for findings, 130 after Ctrl-C. `width` is that of a terminal.
 pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let watch = interrupt::Watch::begin();
+    let interrupt = Interrupt::listen();
     let done = run(arguments, width, out, err);
-    drop(watch);
+    drop(interrupt);
     match done {
         Ok(true) => DONE,
         Ok(false) => FOUND,

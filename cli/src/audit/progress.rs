@@ -1,9 +1,8 @@
 //! One line that says how far a long work is, in a terminal only.
 
+use super::super::interrupt;
 pub(super) use super::super::screen::grouped;
-use super::super::screen::terminal_width;
 use super::failure::{Failure, Outcome};
-use super::interrupt;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -26,14 +25,14 @@ impl Progress {
     /// # Errors
     /// `INTERRUPTED`, where the program was asked to end: for the caller to say what is kept.
     pub(super) fn say(&mut self, text: impl FnOnce() -> String) -> Outcome<()> {
-        if interrupt::is_wanted() {
+        if interrupt::came() {
             return Err(Failure::Interrupted(String::new()));
         }
         if self.in_terminal && self.last.elapsed() >= EVERY {
             self.last = Instant::now();
             self.shown = true;
             // A line that is wrapped is not taken back. One place is for the cursor.
-            let width = terminal_width(std::io::stderr()).unwrap_or(80).saturating_sub(1);
+            let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0)).saturating_sub(1);
             let text: String = text().chars().take(width).collect();
             // Who closed the terminal reads no progress.
             let _ = write!(std::io::stderr(), "\r\x1b[K{text}");

@@ -1,12 +1,13 @@
 //! New IDs for those that an earlier source has, and the SQL that puts them into the tables.
 
+use super::super::interrupt;
+use super::csv_field;
 use super::failure::{Failure, Outcome};
 use super::fields::Fields;
 use super::progress::{Progress, grouped};
 use super::result::{Audit, Remap};
 use super::sql::{self, Script};
 use super::whole::Whole;
-use super::{csv_field, interrupt};
 use frazil::admin::LayoutBits;
 use frazil::{Error, ErrorKind, Snowflake, Spec, Wait};
 use std::collections::HashSet;
@@ -40,9 +41,8 @@ impl Mint {
     /// # Errors
     /// `SPEC` for another layout than the sources'; those of [`Snowflake::open`].
     pub(super) fn open(spec: &str, fields: &Fields) -> Outcome<Self> {
-        let stopped = || interrupt::is_wanted();
-        let ids = Snowflake::open_spec(Spec::parse(spec)?, Wait::until(Duration::MAX, &stopped)).map_err(|error| {
-            if stopped() {
+        let ids = Snowflake::open_spec(Spec::parse(spec)?, Wait::until(Duration::MAX, &interrupt::came)).map_err(|error| {
+            if interrupt::came() {
                 Failure::Interrupted("stopped while --remap waited for its store; nothing was read".to_owned())
             } else {
                 error.into()

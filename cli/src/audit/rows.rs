@@ -12,7 +12,7 @@ use frazil::admin::store::column;
 pub(super) fn read(url: &Secret, query: &str, intake: &mut Intake<'_>) -> Outcome<()> {
     let mut place = Place::default();
     let mut stopped = Ok(());
-    let stop = || super::interrupt::is_wanted();
+    let stop = super::super::interrupt::came;
     column(url.expose(), query, &stop, &mut |value| {
         place.line += 1;
         stopped = match value {

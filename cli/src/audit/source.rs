@@ -64,13 +64,12 @@ impl Source {
     pub(super) fn identity(&self) -> Outcome<Option<Identity>> {
         let (Kind::Text(path) | Kind::Csv { path, .. }) = &self.kind else { return Ok(None) };
         let at = Failure::input(&self.name);
-        let metadata = std::fs::metadata(path).map_err(&at)?;
-        if !metadata.is_file() {
+        if !std::fs::metadata(path).map_err(&at)?.is_file() {
             let why = "it is not a regular file. An audit looks whether its sources change, and can be resumed: write the IDs to a file";
             return Err(Failure::Input(format!("the source {} cannot be read: {why}", self.name)));
         }
         let path = std::fs::canonicalize(path).map_err(&at)?;
-        Ok(Some(identity(&path, &metadata).map_err(&at)?))
+        Ok(Some(File::open(&path).and_then(|file| identity(&path, &file)).map_err(&at)?))
     }
 
     /// A file, opened at the identity that it had.
@@ -85,7 +84,7 @@ impl Source {
     /// `INPUT_CHANGED` where the file is no longer what it was.
     pub(super) fn check(&self, file: &File, expected: &Identity) -> Outcome<()> {
         let at = Failure::input(&self.name);
-        let now = identity(Path::new(&expected.path), &file.metadata().map_err(&at)?).map_err(&at)?;
+        let now = identity(Path::new(&expected.path), file).map_err(&at)?;
         if now == *expected { Ok(()) } else { self.changed() }
     }
 
@@ -122,13 +121,19 @@ pub(super) fn check_distinct(sources: &[Source], identities: &[Option<Identity>]
     Ok(())
 }
 
-fn identity(path: &Path, metadata: &std::fs::Metadata) -> std::io::Result<Identity> {
+fn identity(path: &Path, file: &File) -> std::io::Result<Identity> {
+    let metadata = file.metadata()?;
     #[cfg(unix)]
     let (device, inode, changed_ns) = {
         use std::os::unix::fs::MetadataExt;
         (metadata.dev(), metadata.ino(), metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec()))
     };
-    #[cfg(not(unix))]
+    #[cfg(windows)]
+    let (device, inode, changed_ns) = {
+        let file = winapi_util::file::information(file)?;
+        (file.volume_serial_number(), file.file_index(), 0)
+    };
+    #[cfg(not(any(unix, windows)))]
     let (device, inode, changed_ns) = (0, 0, 0);
     let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Identity {

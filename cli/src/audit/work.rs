@@ -8,10 +8,14 @@ use super::reading::{Place, Reading};
 use super::run::Run;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const MANIFEST: &str = "manifest.json";
+/// How long another program may keep a file from being replaced.
+const HELD: Duration = Duration::from_millis(500);
 /// Tells that a folder is an audit's, too.
 const LOCK: &str = "merge-audit.lock";
 
@@ -54,7 +58,7 @@ pub(super) struct Work {
     manifest: Manifest,
     is_done: bool,
     /// Held as long as it is open.
-    _lock: File,
+    lock: Option<File>,
 }
 
 impl Work {
@@ -84,7 +88,7 @@ impl Work {
         let states: Vec<_> = states.collect();
         let runs = before.map_or(0, |manifest| manifest.runs);
         let manifest = Manifest { version: version.to_owned(), settings, runs, states };
-        let work = Work { folder: folder.to_owned(), manifest, is_done: false, _lock: lock };
+        let work = Work { folder: folder.to_owned(), manifest, is_done: false, lock: Some(lock) };
         // On a disk that is full, this first.
         work.sweep()?;
         work.save()?;
@@ -135,7 +139,7 @@ impl Work {
             let mut file = File::create(&new)?;
             file.write_all(&text)?;
             file.sync_data()?;
-            fs::rename(&new, &path)
+            replace(&new, &path)
         };
         write().map_err(Failure::output(&path))
     }
@@ -172,8 +176,21 @@ impl Drop for Work {
                 drop(fs::remove_file(entry.path()));
             }
         }
+        // Windows keeps the lock's name until it is closed. Whoever makes it anew meanwhile keeps the folder.
+        drop(self.lock.take());
         // It stays where somebody keeps something else in it.
         drop(fs::remove_dir(&self.folder));
+    }
+}
+
+/// Renames a file over another. On Windows whoever has that one open, as a scanner or a backup does for a moment, may keep it.
+fn replace(new: &Path, path: &Path) -> io::Result<()> {
+    let until = Instant::now() + HELD;
+    loop {
+        match fs::rename(new, path) {
+            Err(_) if cfg!(windows) && Instant::now() < until => thread::sleep(Duration::from_millis(1)),
+            done => return done,
+        }
     }
 }
 

@@ -2,29 +2,19 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use crate::interrupt::{interrupt, listening};
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 const TWITTER: &str = "1541815603606036480";
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
-    command.args(arguments).env_remove("FRAZIL");
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::CommandExt;
-        // SAFETY: signal(2) may be called between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                // What a shell starts in the background ignores it.
-                libc::signal(libc::SIGINT, libc::SIG_DFL);
-                Ok(())
-            })
-        };
-    }
+    listening(command.args(arguments).env_remove("FRAZIL"));
     command
 }
 
@@ -224,6 +214,7 @@ fn an_output_that_was_never_open_is_told() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_directory_as_input_is_told() {
     let folder = fs::File::open(std::env::temp_dir()).unwrap();
@@ -239,12 +230,12 @@ fn a_disk_that_is_full_is_told() {
     assert!(status == 1 && err.starts_with("frazil: OUTPUT: the output cannot be written: "), "{err}");
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_ends_behind_a_line_and_says_how_far_it_came() {
     for (arguments, says) in [
+        #[cfg(unix)]
         (&["decode", "twitter"][..], "frazil: INTERRUPTED: 1 lines are decoded"),
-        (&["next", "standard", "node=1", "-n", "99999999999"], "frazil: INTERRUPTED: "),
+        (&["next", "standard", "node=1", "-n", "99999999999"][..], "frazil: INTERRUPTED: "),
     ] {
         let mut child = command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
@@ -253,8 +244,7 @@ fn ctrl_c_ends_behind_a_line_and_says_how_far_it_came() {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         // It listens since before it wrote the line.
-        // SAFETY: the child has not been waited for, so the number is its own.
-        assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+        interrupt(&mut child);
         let rest = std::thread::spawn(move || output.lines().map_while(Result::ok).last());
         let (status, _, err) = told(child.wait_with_output().unwrap());
         assert_eq!(status, 130, "{err}");
@@ -263,6 +253,21 @@ fn ctrl_c_ends_behind_a_line_and_says_how_far_it_came() {
         assert!(last.contains("worker=26") || last.parse::<i64>().is_ok(), "a whole line: {last:?}");
         drop(input);
     }
+}
+
+#[test]
+fn a_second_ctrl_c_ends_a_command_at_once() {
+    // Nobody takes what it prints, so it comes to no end of a line.
+    let mut child = command(&["next", "standard", "node=1", "-n", "99999999999"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0]).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    interrupt(&mut child);
+    std::thread::sleep(Duration::from_millis(300));
+    interrupt(&mut child);
+    let status = child.wait().unwrap();
+    assert_ne!(status.code(), Some(130), "it has not ended by itself");
+    drop(output);
 }
 
 #[test]
@@ -384,7 +389,7 @@ fn a_store_that_does_not_last_is_not_called_durable() {
         assert!(status == 1 && told["level"] == "bad" && says.contains("which keeps no lease: give store=file:DIR"), "{store}: {told}");
         assert_eq!(finding(store, "durable").1, Value::Null);
     }
-    let on_tmpfs = Path::new("/dev/shm").join(format!("frazil-doctor-{}", std::process::id()));
+    let on_tmpfs = std::path::Path::new("/dev/shm").join(format!("frazil-doctor-{}", std::process::id()));
     fs::create_dir(&on_tmpfs).unwrap();
     let (status, told) = finding(&format!("file:{}", on_tmpfs.display()), "durable");
     fs::remove_dir(&on_tmpfs).unwrap();
@@ -414,7 +419,6 @@ fn looking_makes_nothing() {
     assert_eq!(frazil(&["nodes", "redis://127.0.0.1:1", "--all"]).0, 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn nodes_are_watched_until_ctrl_c() {
     let folder = Folder::new("watch");
@@ -425,8 +429,7 @@ fn nodes_are_watched_until_ctrl_c() {
         let told: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(told["namespace"], "default");
     }
-    // SAFETY: the child has not been waited for, so the number is its own.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    interrupt(&mut child);
     assert!(child.wait().unwrap().success());
 }
 
@@ -497,8 +500,9 @@ fn shells_complete_the_words_of_a_spec() {
 #[cfg(unix)]
 #[test]
 fn the_guide() {
-    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command-line.md")).unwrap();
-    let path = format!("{}:{}", Path::new(env!("CARGO_BIN_EXE_frazil")).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let guide = fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command-line.md")).unwrap();
+    let path =
+        format!("{}:{}", std::path::Path::new(env!("CARGO_BIN_EXE_frazil")).parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut run = 0;
     for block in guide.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
         for call in block.strip_prefix("$ ").unwrap().split("\n$ ") {

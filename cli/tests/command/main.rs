@@ -4,5 +4,6 @@
 
 mod cli;
 mod commands;
+mod interrupt;
 mod merge_audit;
 mod segments;

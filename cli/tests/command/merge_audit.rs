@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(not(loom))]
 
+use crate::interrupt::{interrupt, listening};
 use frazil::{Layout, Snowflake};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -120,7 +121,7 @@ fn one_server_number_twice_is_found_and_mended() {
     assert!(!folder.0.join("merge-audit/remap-1.sql").exists());
     // What may have been applied is not overwritten.
     let (status, _, err) = folder.audit(&arguments);
-    assert!(status == 1 && err.starts_with("frazil: OUTPUT: ") && err.contains("remap.csv"), "{err}");
+    assert!(status == 1 && err.starts_with("frazil: OUTPUT: ") && err.contains("is there already"), "{err}");
     assert_eq!(folder.read("merge-audit/remap.csv"), table);
     // A number that a server had is not fresh.
     let (status, _, err) = folder.audit(&["game", "a.txt", "b,c.txt", "--out", "other", "--remap", "game server=7"]);
@@ -541,20 +542,7 @@ fn wait_for_run(folder: &Folder, child: &mut Child, run: &str) {
 }
 
 fn start(folder: &Folder, arguments: &[&str]) -> Child {
-    let mut command = folder.command(arguments);
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::CommandExt;
-        // SAFETY: signal(2) may be called between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                // What a shell starts in the background ignores it.
-                libc::signal(libc::SIGINT, libc::SIG_DFL);
-                Ok(())
-            })
-        };
-    }
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    listening(&mut folder.command(arguments)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Everything but when.
@@ -564,7 +552,6 @@ fn results(folder: &Folder, mut told: Value) -> (Value, String) {
 }
 
 #[test]
-#[cfg(unix)]
 fn a_killed_audit_goes_on() {
     let folder = Folder::new("killed");
     let arguments = large(&folder);
@@ -575,22 +562,16 @@ fn a_killed_audit_goes_on() {
     let mut child = start(&folder, &arguments);
     wait_for_run(&folder, &mut child, "run-5");
     child.kill().unwrap();
-    assert_eq!(child.wait().unwrap().code(), None);
+    assert!(!child.wait().unwrap().success());
     // What was half written is nobody's.
     fs::write(folder.0.join("merge-audit/work/run-999"), "half a run").unwrap();
-    let mut resumed = folder.command(&[&["--json"], &arguments[..]].concat());
-    let (status, out, err) = told_of(&mut resumed);
-    assert!(status == 3 && err.starts_with("frazil: going on from merge-audit/work: "), "{err}");
+    let (status, out, err) = folder.audit(&[&["--json"], &arguments[..]].concat());
+    assert!(status == 3 && err.starts_with("frazil: going on from merge-audit"), "{err}");
     assert_eq!(results(&folder, serde_json::from_str(&out).unwrap()), expected);
     assert!(!folder.0.join("merge-audit/work").exists());
 }
 
-fn told_of(command: &mut Command) -> (i32, String, String) {
-    told(&command.output().unwrap())
-}
-
 #[test]
-#[cfg(unix)]
 fn ctrl_c_says_what_is_kept() {
     let folder = Folder::new("interrupted");
     let arguments = large(&folder);
@@ -599,8 +580,7 @@ fn ctrl_c_says_what_is_kept() {
 
     let mut child = start(&folder, &arguments);
     wait_for_run(&folder, &mut child, "run-3");
-    // SAFETY: the child is ours, and has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    interrupt(&mut child);
     let (status, out, err) = told(&child.wait_with_output().unwrap());
     assert_eq!((status, out.as_str()), (130, ""), "{err}");
     assert!(err.starts_with("frazil: INTERRUPTED: stopped; ") && err.contains("the same command goes on from there"), "{err}");
@@ -611,16 +591,15 @@ fn ctrl_c_says_what_is_kept() {
 
 /// A first start on Redis waits for a minute, and a store that does not answer for longer.
 #[test]
-#[cfg(all(unix, feature = "stores"))]
+#[cfg(feature = "stores")]
 fn ctrl_c_ends_the_wait_for_a_store() {
     let folder = Folder::new("store");
     folder.write("a.txt", lines([id(1, 7, 0)]));
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let spec = format!("game store=redis://{}", silent.local_addr().unwrap());
-    let child = start(&folder, &["game", "a.txt", "--remap", &spec]);
+    let mut child = start(&folder, &["game", "a.txt", "--remap", &spec]);
     let _connection = silent.accept().unwrap();
-    // SAFETY: the child is ours, and has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    interrupt(&mut child);
     let (status, out, err) = told(&child.wait_with_output().unwrap());
     assert_eq!((status, out.as_str()), (130, ""), "{err}");
     assert!(err.starts_with("frazil: INTERRUPTED: stopped while --remap waited for its store"), "{err}");
