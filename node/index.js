@@ -707,14 +707,15 @@ function closeAll() {
   native.giveBack()
 }
 
-// On Windows a library's own end comes when its threads are gone. All listeners of 'exit' were called before this; other ends, and those
-// of workers, end their environment.
+// On Windows a library's own end comes when its threads are gone. So process.exit() and an error that nobody catches give numbers back
+// before it, behind the program's own listeners of 'exit'. Every other end, and that of a worker, ends an environment.
 if (process.platform === 'win32' && isMainThread) {
   const { reallyExit } = process
   process.reallyExit = code => {
     native.giveBack()
     reallyExit.call(process, code)
   }
+  process.once('uncaughtExceptionMonitor', () => process.once('exit', () => native.giveBack()))
 }
 
 function closeOnSigterm() {

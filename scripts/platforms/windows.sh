@@ -22,6 +22,11 @@ in_console() { # PROGRAM ARGUMENTS
     python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' wine "$@"
 }
 
+# The cases of a file that end processes and workers.
+ends() { # LOG NODE ARGUMENTS
+    windows "$1" "$2" '--test-name-pattern=^the end of' "${@:3}"
+}
+
 run_c() {
     local out=/build/c cases names wanted
     cargo build "${cargo[@]}" -p frazil-c
@@ -75,7 +80,8 @@ run_node() {
     cp "$built/frazil_node.dll" $tests/node/node_modules/frazil/frazil.node
     cp tests/node/*.mjs tests/node/package.json $tests/node/
     cp -r tests/vectors $tests/
-    run_tap windows $library/node.exe $tests/node {errors,generator,interop,lease,stats,threads}.test.mjs
+    run_tap windows $library/node.exe $tests/node {errors,generator,interop,stats,threads}.test.mjs
+    run_tap ends $library/node.exe $tests/node lease.test.mjs
     result
 }
 

@@ -27,14 +27,15 @@ async function open(...given) {
   return opened.at(-1)
 }
 
-const store = `file:${folder}`
+// Windows' paths stand within the texts of programs, too.
+const store = `file:${folder.replaceAll('\\', '/')}`
 // Whether a number is held is told after 1.5 x renew. A busy machine may keep the thread that extends a lease from running for a second.
 const QUICK = { window: '4s', renew: '1s', rollback: 'error' }
 // A call to the store that blocks does so for 5 s, and one that does not returns well before that, even on a busy machine.
 const SLOW = { window: '32s', renew: '8s' }
 const NOT_BLOCKED_MS = 2500
 const TWO = 'time:41@1ms node:1 sequence:12 epoch:2025-01-01'
-const addon = createRequire(import.meta.url).resolve('frazil')
+const addon = createRequire(import.meta.url).resolve('frazil').replaceAll('\\', '/')
 
 /** What the file store says of each node number of a namespace: 'held' or 'free'. */
 function slots(namespace) {
