@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CRATES = ("core", "cli", "server", "python", "node", "c-api")
 LONG = 250
 # Files that no Linux builds.
-ELSEWHERE = ("/windows.rs", "/lock_files.rs")
+ELSEWHERE = ("/windows.rs", "/lock_files.rs", "/elsewhere.rs")
 # A doc comment begins with a noun phrase or a verb in the third person, not with one of these.
 FIRST_WORDS = re.compile(r"(What|Who|Whose|Whoever|How|Whether|Where|When|Of|As|For|Until|The same)\b")
 DOC_COMMENTS = {

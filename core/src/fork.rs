@@ -36,6 +36,7 @@ pub use written::Written;
 
 use crate::cancel::Uncancelled;
 use crate::error::{Error, ErrorKind, Result};
+use crate::host;
 use crate::sync::yield_now;
 use page::{Page, handle_forks};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -148,7 +149,7 @@ impl Mark {
     }
 
     fn renew(self, restored: bool) -> bool {
-        let (page, pid) = (self.0, u64::from(std::process::id()));
+        let (page, pid) = (self.0, u64::from(host::process_id()));
         // A holder with another process ID is a parent, where the page is not wiped.
         let try_lock = |holder| page.lock.compare_exchange(holder, pid, Ordering::Acquire, Ordering::Relaxed).is_ok();
         while !try_lock(0) {
@@ -201,7 +202,7 @@ impl Mark {
     /// Compares process IDs, for where the page is not wiped.
     pub(crate) fn recheck(self) {
         if !page::is_wiped() {
-            self.wipe_parents(std::process::id());
+            self.wipe_parents(host::process_id());
         }
     }
 
@@ -253,7 +254,7 @@ pub(crate) fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     let mut hasher = std::hash::RandomState::new().build_hasher();
     hasher.write_u64(getrandom::u64().unwrap_or(0));
-    hasher.write_u32(std::process::id());
+    hasher.write_u32(host::process_id());
     hasher.write_u128(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos()));
     hasher.finish()
 }

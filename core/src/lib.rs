@@ -109,6 +109,7 @@
 //! | `clock`, `policy` | what time it is, and how long a tick surely lasts; what to do when it offers no room |
 //! | `generator` | the lock-free core: the next stamp, how far it may go in this tick (the *gate*), and the lease |
 //! | `guard` | one process of a machine for each number that is given without a store |
+//! | `host` | the name of the machine |
 //! | `append_map` | a map that a process adds to and never takes from |
 //! | `store` | what remembers node numbers: text under keys, compared and set |
 //! | `lease` | the window protocol, by which a bound moves on; and a store's thread, which keeps leases and refills tags |
@@ -135,6 +136,7 @@ mod event;
 mod fork;
 mod generator;
 mod guard;
+mod host;
 mod id;
 mod interop;
 #[cfg(feature = "json")]

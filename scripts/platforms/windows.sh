@@ -19,7 +19,8 @@ windows() { # LOG PROGRAM ARGUMENTS
 
 # A program with a console, in which a test sends Ctrl-C: Wine makes one where there is a terminal.
 in_console() { # PROGRAM ARGUMENTS
-    python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' wine "$@"
+    python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' wine "$@" |
+        sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g; s/\r//'
 }
 
 # The cases of a file that end processes and workers.

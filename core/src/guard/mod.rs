@@ -1,9 +1,9 @@
 //! The guard of a number that is given without a store: one process of a machine issues from it, and a second one gets `NODE_IN_USE`.
 //!
 //! The guard is a name that the operating system releases with its process, also after `kill -9`. On Linux it is the name of an abstract Unix
-//! socket (`linux.rs`), which each network namespace has for itself; on Windows that of a kernel object (`windows.rs`); elsewhere that of a locked
-//! file (`lock_files.rs`), which the configuration `frazil_lock_files` has Linux use too, for tests. Where there is no name to be had, the number
-//! is issued unguarded.
+//! socket (`linux.rs`), which each network namespace has for itself; on Windows that of a kernel object (`windows.rs`); on other Unix systems that of
+//! a locked file (`lock_files.rs`), which the configuration `frazil_lock_files` has Linux use too, for tests. Where there is no name to be had
+//! (`elsewhere.rs`), the number is issued unguarded.
 //!
 //! **Nothing on the fast path.** The lease of a guarded number begins with a bound of 0, so it has no room, the gate stays closed, and the first
 //! call of every kind ends up in `SharedGenerator`, as it does where a leased number's bound is used up. [`Guard::hold`] takes the name and moves
@@ -30,7 +30,8 @@
 mod names;
 #[cfg_attr(all(target_os = "linux", not(frazil_lock_files)), path = "linux.rs")]
 #[cfg_attr(windows, path = "windows.rs")]
-#[cfg_attr(not(any(all(target_os = "linux", not(frazil_lock_files)), windows)), path = "lock_files.rs")]
+#[cfg_attr(all(unix, any(not(target_os = "linux"), frazil_lock_files)), path = "lock_files.rs")]
+#[cfg_attr(not(any(unix, windows)), path = "elsewhere.rs")]
 mod system;
 #[cfg(unix)]
 mod unix;

@@ -3,6 +3,7 @@
 use super::shared::Home;
 use crate::clock::{Clock, system_ms};
 use crate::fork::{self, Mark};
+use crate::host;
 use crate::thread;
 use std::io;
 use std::sync::Arc;
@@ -50,11 +51,10 @@ struct System {
 impl Process {
     pub(super) fn this(home: Arc<dyn Home>) -> Self {
         let mark = fork::mark();
-        let host = gethostname::gethostname();
         Process {
             number: mark.current(),
             mark,
-            holder: format!("{}:{}", host.to_string_lossy(), std::process::id()).into(),
+            holder: format!("{}:{}", host::name(), host::process_id()).into(),
             home,
             environment: Box::new(System { begun: Instant::now() }),
         }

@@ -4,6 +4,7 @@ use super::{DEFAULT_NAMESPACE, KEYS, LONGEST_NAMESPACE, Spec, spec_error, ways_o
 use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::generator::check_observed;
+use crate::host;
 use crate::id::Id;
 use crate::layout::{Field, Layout, check_value};
 use crate::lease::{Contract, Times, nodes_command};
@@ -266,8 +267,7 @@ pub fn check_namespace(name: &str) -> Result<()> {
 fn node_value(field: &Field, text: &str) -> Result<u64> {
     let name = field.name();
     if let Some(rest) = text.strip_prefix("hostname") {
-        let host = gethostname::gethostname();
-        return hostname_ordinal(name, &host.to_string_lossy(), rest);
+        return hostname_ordinal(name, &host::name(), rest);
     }
     if !is_number(text) {
         return Err(spec_error(format!("{name}={} is not a node number: 0, 1, 2, ..., hostname or hostname+N", shown(text))));

@@ -2,6 +2,7 @@
 
 use super::message::{self, Backing, FOLDER, Question as Asked};
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::host;
 use crate::segment::check_name;
 use crate::spec::{Spec, check_namespace, spec_error};
 use crate::store::{Address, Store};
@@ -73,7 +74,7 @@ fn source_of(address: &Address) -> String {
     // In the next container, which often has no ID, it is another one, too.
     let machine = if is_here(address) {
         let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
-        format!("{} {}", id.trim(), gethostname::gethostname().to_string_lossy())
+        format!("{} {}", id.trim(), host::name())
     } else {
         String::new()
     };
