@@ -26,16 +26,16 @@ count_tap() { # LOG
     count "$(sed -n 's/^# pass //p' "$1")" "$(sed -n 's/^# fail //p' "$1")"
 }
 
-# Python's tests in files, as arguments of pytest.
+# Python's tests in files, as arguments of a pytest that is started in `tests`, whose conftest.py it has to find.
 choose() { # FILE...
     local file name
     arguments=()
     for file; do
         for name in $(left_out "$file"); do
-            arguments+=(--deselect "$file::$name")
+            arguments+=(--deselect "python/$file::$name")
             skipped=$((skipped + 1))
         done
-        arguments+=("$file")
+        arguments+=("python/$file")
     done
 }
 

@@ -68,7 +68,7 @@ run_python() {
     python3 -m venv $venv
     $venv/bin/python -m pip install --quiet --no-index --find-links build/package/python frazil
     choose test_{errors,generator,guard,interop,lease,numbers,stats,values,vectors}.py
-    cd tests/python
+    cd tests
     PYTHONPATH=/opt/pytest $venv/bin/python -m pytest -q -p no:cacheprovider --timeout 300 "${arguments[@]}" | tee $log || true
     count_pytest $log
     result
@@ -77,12 +77,10 @@ run_python() {
 run_node() {
     local tests=/tmp/node-tests
     export PATH=$node/bin:$PATH
-    if [ $system = musl ]; then
-        # By this file npm knows the system's libc. The mount ends with the suite.
-        echo '# musl' > /tmp/ldd
-        touch /usr/bin/ldd
-        mount --bind /tmp/ldd /usr/bin/ldd
-    fi
+    # By this file npm knows the system's libc. The mount ends with the suite.
+    if [ $system = musl ]; then echo musl; else echo 'GNU C Library'; fi > /tmp/ldd
+    touch /usr/bin/ldd
+    mount --bind /tmp/ldd /usr/bin/ldd
     scripts/smoke.sh node
     rm -rf $tests
     mkdir -p $tests/node

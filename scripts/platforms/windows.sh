@@ -57,8 +57,8 @@ run_python() {
     cp -r python/frazil $site/
     cp "$built/_frazil.dll" $site/frazil/_frazil.pyd
     choose test_{errors,generator,interop,vectors}.py
-    cd tests/python
-    FRAZIL_GUARD_SCOPE=python windows $log /python/cp313/python.exe -m pytest -q -p no:cacheprovider --timeout 120 "${arguments[@]}" || true
+    cd tests
+    windows $log /python/cp313/python.exe -m pytest -q -p no:cacheprovider --timeout 120 "${arguments[@]}" || true
     count_pytest $log
     result
 }
