@@ -5,6 +5,11 @@ cd "$(dirname "$0")/.."
 begun=$(mktemp)
 # Each test has names of its own, whose files stay; another program's may be in use.
 trap 'find /var/tmp -maxdepth 1 -name "frazil-*" -newer "$begun" -delete; rm "$begun"' EXIT
-export RUSTFLAGS="--cfg frazil_lock_files" CARGO_TARGET_DIR=target/lock-files
+# tests/mutants compiles the same dependencies there. What is told to the compiler of our own crates alone leaves them as they are.
+export CARGO_TARGET_DIR=target/mutants CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
+export RUSTC_WORKSPACE_WRAPPER=$PWD/target/mutants/with-lock-files
+mkdir -p target/mutants
+printf '#!/bin/sh\nexec "$@" --cfg frazil_lock_files\n' > "$RUSTC_WORKSPACE_WRAPPER"
+chmod +x "$RUSTC_WORKSPACE_WRAPPER"
 cargo test -q --locked -p frazil --lib guard
 cargo test -q --locked -p frazil --test guard
