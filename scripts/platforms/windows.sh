@@ -1,6 +1,6 @@
 #!/bin/bash
 # A suite for Windows, within the folder of platforms.sh: builds the binding that it tests, and runs it under Wine. The last line is libtest's.
-# usage: scripts/platforms/windows.sh build | core | a file of core/tests | cli | command | c | python | node    TARGET
+# usage: scripts/platforms/windows.sh build | core | a file of core/tests | cli | command | kills | c | python | node    TARGET
 set -euo pipefail
 system=windows
 . scripts/platforms/common.sh
@@ -89,6 +89,7 @@ run_node() {
 case $suite in
     build) build_tests cargo -p frazil -p frazil-cli --features frazil/stores,frazil/admin,frazil/lend ;;
     c | python | node) "run_$suite" ;;
+    kills) scripts/platforms/kills.py "$built/frazil.exe" 100 ;;
     # A Ctrl-C reaches all programs of a console.
     command) RUST_TEST_THREADS=1 run_rust .exe in_console ;;
     *) run_rust .exe wine ;;

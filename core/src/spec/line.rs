@@ -113,13 +113,16 @@ mod tests {
             crate::lease::nodes_command(&spec.shown("store"), "default")
         };
         assert_eq!(command("standard store=env:NOWHERE"), "frazil nodes env:NOWHERE --namespace default");
-        assert_eq!(command("standard store='file:/my ids'"), "frazil nodes 'file:/my ids' --namespace default");
+        let folder = crate::error::shell_word("file:/my ids");
+        assert_eq!(command("standard store='file:/my ids'"), format!("frazil nodes {folder} --namespace default"));
         let url = "store=redis://me:secret@h/0";
-        assert_eq!(command(&format!("standard {url}")), "frazil nodes 'redis://***@h/0' --namespace default");
+        let server = crate::error::shell_word("redis://***@h/0");
+        assert_eq!(command(&format!("standard {url}")), format!("frazil nodes {server} --namespace default"));
         let crate::spec::Source::Leased(contract) = Spec::parse(&format!("leaf {url} window=20s")).unwrap().plan().unwrap().source else {
             panic!("a spec with a store leases");
         };
-        let told = "`frazil nodes 'redis://***@h/0' --namespace default --begin 'leaf window=20s'`, with the user and the password for ***";
+        let line = crate::error::shell_word("leaf window=20s");
+        let told = format!("`frazil nodes {server} --namespace default --begin {line}`, with the user and the password for ***");
         assert_eq!(contract.terms.beginning(), told);
     }
 
