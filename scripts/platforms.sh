@@ -22,7 +22,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 mkdir -p "$folder/logs" "$folder/tree"
 exec 9> "$folder/lock"
-flock -n 9 || { echo "another run works in $folder" >&2; exit 1; }
+flock -n 9 || { echo "Waiting for another run in $folder" >&2; flock 9; }
 scripts/platforms/folder.sh "$folder"
 
 # The tests and the packages of other systems write into the tree: a copy of it, whose `build` stays.
