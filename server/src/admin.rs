@@ -16,11 +16,12 @@ use std::time::Instant;
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Answers a request of the admin port. Liveness and readiness need no token, because a load balancer has none.
-pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Incoming>) -> Answer {
+/// Answers a request of the admin port. Liveness and readiness need neither a token nor a certificate, because a load balancer has none.
+/// `is_known` tells whether the client has shown a certificate, where it needs one.
+pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, is_known: bool, request: Request<Incoming>) -> Answer {
     let since = Instant::now();
     let port = &shared.metrics.admin;
-    let done = route(&shared, &request).await;
+    let done = route(&shared, is_known, &request).await;
     let code = done.as_ref().map_or_else(|refused| refused.code, |_| "OK");
     let answer = match done {
         Ok(answer) => {
@@ -39,7 +40,7 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Inco
     answer
 }
 
-async fn route(shared: &Arc<Shared>, request: &Request<Incoming>) -> Result<Answer> {
+async fn route(shared: &Arc<Shared>, is_known: bool, request: &Request<Incoming>) -> Result<Answer> {
     let caller = Caller::of(shared, request)?;
     let path = request.uri().path();
     if !matches!(path, "/healthz" | "/readyz" | "/metrics") {
@@ -51,6 +52,7 @@ async fn route(shared: &Arc<Shared>, request: &Request<Incoming>) -> Result<Answ
     match path {
         "/healthz" => Ok(json(json!({ "alive": true }).to_string())),
         "/readyz" => Ok(ready(shared)),
+        _ if !is_known => Err(Refusal::unauthorized("/metrics needs a certificate that an authority of --tls-client-ca has signed")),
         _ => metrics(shared, &caller).await,
     }
 }

@@ -23,7 +23,7 @@ pub enum Place {
 }
 
 impl Place {
-    fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         match self {
             Place::Address(address) | Place::Socket(_, address) => *address,
         }

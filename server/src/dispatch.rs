@@ -21,12 +21,12 @@ pub fn full(protocol: Protocol) -> &'static [u8] {
 /// Serves a connection to its end, and then releases its place.
 pub async fn serve(protocol: Protocol, stream: TcpStream, peer: SocketAddr, mut stop: Stop, shared: Arc<Shared>, _open: Open) {
     let Some(tls) = &shared.tls else {
-        return speak(protocol, stream, peer, stop, shared).await;
+        return speak(protocol, stream, peer, true, stop, shared).await;
     };
     // Boxed: it is large, and connections without TLS do not need it.
-    let Some(agreed) = stop.unless(Box::pin(tls.accept(stream, protocol != Protocol::Resp))).await else { return };
+    let Some(agreed) = stop.unless(Box::pin(tls.accept(stream, protocol))).await else { return };
     match agreed {
-        Some(stream) => Box::pin(speak(protocol, stream, peer, stop, Arc::clone(&shared))).await,
+        Some((stream, is_known)) => Box::pin(speak(protocol, stream, peer, is_known, stop, Arc::clone(&shared))).await,
         None => drop(protocol.port(&shared.metrics).handshakes_failed.inc()),
     }
 }
@@ -35,6 +35,7 @@ async fn speak(
     protocol: Protocol,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
+    is_known: bool,
     stop: Stop,
     shared: Arc<Shared>,
 ) {
@@ -45,6 +46,8 @@ async fn speak(
             http::serve(stream, stop, at_once, move |request| http::answer(Arc::clone(&shared), peer, request)).await;
         }
         Protocol::Resp => resp::serve(stream, peer, stop, shared).await,
-        Protocol::Admin => http::serve(stream, stop, |_| None, move |request| admin::answer(Arc::clone(&shared), peer, request)).await,
+        Protocol::Admin => {
+            http::serve(stream, stop, |_| None, move |request| admin::answer(Arc::clone(&shared), peer, is_known, request)).await;
+        }
     }
 }

@@ -18,6 +18,7 @@
 //! | `stop`, `cancel_on`, `lingering_close` | the end of the server, of some work, and of a connection |
 //! | `protocol`, `dispatch`; `http`, `resp`, `admin` | the protocols of the ports, and the code that speaks them |
 //! | `systemd` | systemd |
+//! | `health` | the question of a probe |
 //! | `run` | the life of the process |
 
 #[cfg(not(unix))]
@@ -31,6 +32,7 @@ mod config;
 mod dispatch;
 mod fd_limit;
 mod generators;
+mod health;
 mod http;
 mod lend;
 mod lingering_close;
@@ -55,6 +57,8 @@ mod untaken;
 mod yielding;
 
 use clap::Parser;
+use config::Config;
+use frazil::{Error, ErrorKind, Result};
 use settings::Settings;
 use std::io::Write;
 use std::process::ExitCode;
@@ -77,25 +81,40 @@ struct Arguments {
 enum Command {
     /// Reads the settings, the tokens and the specs, and says what would be served; opens nothing and asks no store.
     Check(Settings),
+    /// Asks the running server that has these settings whether it is ready, on the port of --admin: status 0 if it is.
+    Health(Settings),
 }
 
 fn main() -> ExitCode {
     let Arguments { settings, command } = Arguments::parse();
-    let checks = command.is_some();
-    let settings = command.map_or(settings, |Command::Check(settings)| settings);
-    let sockets = if checks { Ok(vec![]) } else { systemd::sockets() };
-    let config = sockets.and_then(|sockets| config::Config::new(settings.with_defaults()?, sockets));
-    let outcome = config.and_then(|config| {
-        if checks {
-            let shown = std::io::stdout().write_all(config.to_string().as_bytes());
-            return shown
-                .map_err(|error| frazil::Error::new(frazil::ErrorKind::Internal, format!("the output cannot be written: {error}")));
-        }
-        run::run(config)
-    });
+    let outcome = match command {
+        None => serve(settings),
+        Some(Command::Check(settings)) => check(settings),
+        Some(Command::Health(settings)) => health(settings),
+    };
     if let Err(error) = &outcome {
         log::error("failed", error.kind().name(), &error.to_string());
     }
     log::finish();
-    if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    outcome.unwrap_or(ExitCode::FAILURE)
+}
+
+fn serve(settings: Settings) -> Result<ExitCode> {
+    let sockets = systemd::sockets()?;
+    run::run(Config::new(settings.with_defaults()?, sockets)?).map(|()| ExitCode::SUCCESS)
+}
+
+fn check(settings: Settings) -> Result<ExitCode> {
+    print(&Config::new(settings.with_defaults()?, vec![])?.to_string()).map(|()| ExitCode::SUCCESS)
+}
+
+fn health(settings: Settings) -> Result<ExitCode> {
+    let (is_ready, reply) = health::ask(&Config::new(settings.with_defaults()?, vec![])?)?;
+    print(&format!("{}\n", reply.trim_end()))?;
+    Ok(if is_ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print(text: &str) -> Result<()> {
+    let printed = std::io::stdout().write_all(text.as_bytes());
+    printed.map_err(|error| Error::new(ErrorKind::Internal, format!("the output cannot be written: {error}")))
 }

@@ -1,5 +1,6 @@
 //! TLS: the server's certificate and key, and the authorities of clients' certificates, from files that a reload reads again.
 
+use crate::protocol::Protocol;
 use crate::settings::spec_error;
 use arc_swap::ArcSwap;
 use frazil::Result;
@@ -23,10 +24,12 @@ struct Files {
     client_ca: Option<PathBuf>,
 }
 
-/// The configurations for HTTP and for other protocols: HTTP/2 is negotiated in the handshake.
+/// The configurations of the ports. With HTTP, HTTP/2 is negotiated in the handshake. On the admin port a client may come without a
+/// certificate, because probes have none.
 struct Configs {
     http: Arc<ServerConfig>,
-    other: Arc<ServerConfig>,
+    resp: Arc<ServerConfig>,
+    admin: Arc<ServerConfig>,
 }
 
 pub struct Tls {
@@ -68,12 +71,19 @@ impl Tls {
         self.files.client_ca.is_some()
     }
 
-    /// Performs the handshake; `None` where it fails or takes too long.
-    pub async fn accept(&self, stream: TcpStream, is_http: bool) -> Option<TlsStream<TcpStream>> {
+    /// Performs the handshake; `None` where it fails or takes too long. The stream comes with whether the client is one that may come here:
+    /// that it has the certificate which it needs, if any.
+    pub async fn accept(&self, stream: TcpStream, protocol: Protocol) -> Option<(TlsStream<TcpStream>, bool)> {
         let configs = self.configs.load();
-        let config = Arc::clone(if is_http { &configs.http } else { &configs.other });
+        let config = Arc::clone(match protocol {
+            Protocol::Http => &configs.http,
+            Protocol::Resp => &configs.resp,
+            Protocol::Admin => &configs.admin,
+        });
         drop(configs);
-        tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await.ok()?.ok()
+        let stream = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await.ok()?.ok()?;
+        let is_known = !self.knows_clients() || stream.get_ref().1.peer_certificates().is_some();
+        Some((stream, is_known))
     }
 }
 
@@ -86,32 +96,42 @@ impl Files {
         })?;
         // The provider that the core's stores use: a second one would double the program's cryptography.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let versions = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
-        let builder = versions.map_err(|error| spec_error(format!("TLS: {error}")))?;
-        let builder = match &self.client_ca {
-            None => builder.with_no_client_auth(),
+        let (required, optional) = match &self.client_ca {
+            None => (WebPkiClientVerifier::no_client_auth(), WebPkiClientVerifier::no_client_auth()),
             Some(path) => {
+                let told = |error: &dyn std::fmt::Display| spec_error(format!("tls-client-ca={}: {error}", path.display()));
                 let mut roots = RootCertStore::empty();
                 for certificate in certificates("tls-client-ca", path)? {
-                    roots.add(certificate).map_err(|error| spec_error(format!("tls-client-ca={}: {error}", path.display())))?;
+                    roots.add(certificate).map_err(|error| told(&error))?;
                 }
-                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-                builder
-                    .with_client_cert_verifier(verifier.map_err(|error| spec_error(format!("tls-client-ca={}: {error}", path.display())))?)
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+                let optional = verifier.clone().allow_unauthenticated().build().map_err(|error| told(&error))?;
+                (verifier.build().map_err(|error| told(&error))?, optional)
             }
         };
-        let mut config = builder.with_single_cert(chain, key).map_err(|error| {
-            let (certificate, key) = (self.certificate.display(), self.key.display());
-            spec_error(match error {
-                TlsError::InconsistentKeys(_) => {
-                    format!("tls-key={key} is not the key of the first certificate in tls-cert={certificate}: that must be the server's own, before those that sign it")
-                }
-                other => format!("tls-cert={certificate} and tls-key={key}: {other}"),
-            })
-        })?;
-        let other = Arc::new(config.clone());
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Configs { http: Arc::new(config), other })
+        let config = |verifier| {
+            let versions = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+            let builder = versions.map_err(|error| spec_error(format!("TLS: {error}")))?.with_client_cert_verifier(verifier);
+            builder.with_single_cert(chain.clone(), key.clone_key()).map_err(|error| self.refused(error))
+        };
+        let with_http = |mut config: ServerConfig| {
+            config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+            Arc::new(config)
+        };
+        let resp = config(required)?;
+        Ok(Configs { http: with_http(resp.clone()), resp: Arc::new(resp), admin: with_http(config(optional)?) })
+    }
+
+    fn refused(&self, error: TlsError) -> frazil::Error {
+        let (certificate, key) = (self.certificate.display(), self.key.display());
+        spec_error(match error {
+            TlsError::InconsistentKeys(_) => {
+                format!(
+                    "tls-key={key} is not the key of the first certificate in tls-cert={certificate}: that must be the server's own, before those that sign it"
+                )
+            }
+            other => format!("tls-cert={certificate} and tls-key={key}: {other}"),
+        })
     }
 }
 

@@ -395,6 +395,31 @@ def test_the_end_that_balancers_hear_of_first(tmp_path):
         assert server.end() == 0
 
 
+def test_a_probe_without_a_shell(tmp_path):
+    """The command `health` asks the running server, by the settings that the server has."""
+    named = "orders=standard node=1"
+    with Replica(tmp_path, named, "--drain-delay-ms=600000") as server:
+        admin = server.ports["admin"]
+        for place in (f"127.0.0.1:{admin}", f":{admin}", f"0.0.0.0:{admin}"):
+            told = run("health", named, "--insecure", f"--admin={place}")
+            assert (told.returncode, json.loads(told.stdout), told.stderr) == (0, {"ready": True}, "")
+        told = run("health", env=os.environ | {"FRAZIL_SERVER_NAMES": named, "FRAZIL_SERVER_ADMIN": f"127.0.0.1:{admin}"})
+        assert told.returncode == 0, told
+        server.signal(signal.SIGTERM)
+        assert process.await_true(lambda: not server.is_ready(), PATIENCE_S)
+        told = run("health", named, f"--admin=127.0.0.1:{admin}")
+        assert told.returncode == 1 and json.loads(told.stdout)["ready"] is False
+        assert server.end() == 0
+    told = run("health", named, f"--admin=127.0.0.1:{admin}")
+    assert told.returncode == 1 and told.stdout.startswith(f"127.0.0.1:{admin} gives no answer: "), told
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        told = run("health", named, f"--admin=127.0.0.1:{silent.getsockname()[1]}")
+        assert told.returncode == 1 and "gives no answer" in told.stdout, told
+    for settings in ([named], [named, "--admin=:0"]):
+        told = run("health", *settings)
+        assert told.returncode == 1 and '"SPEC"' in told.stderr and "--admin" in told.stderr, told
+
+
 def test_a_clock_that_went_back_is_not_ready(tmp_path):
     """Another replica's is right; and this one comes back with its clock."""
     file = tmp_path / "clock"

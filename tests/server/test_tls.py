@@ -73,7 +73,8 @@ def test_real_clients(tmp_path, folder):
 
 
 def test_clients_certificates(tmp_path, folder):
-    """Only who has one that the authority has signed is served, on every port; then no token is needed to listen elsewhere."""
+    """Only who has one that the authority has signed is served, on every port; then no token is needed to listen elsewhere. Who has none
+    may ask the admin port whether the server is ready, as a probe does."""
     told = run("check", NAME, *files(folder), f"--tls-client-ca={folder / 'ca.crt'}", "--http=0.0.0.0:0")
     assert told.returncode == 0 and "clients' certificates required" in told.stdout, told.stderr
     told = run("check", NAME, *files(folder), "--http=0.0.0.0:0")
@@ -89,9 +90,27 @@ def test_clients_certificates(tmp_path, folder):
             with redis_over_tls(server, folder, wrong) as client, pytest.raises((redis.ConnectionError, OSError)):
                 client.ping()
             server.tls, right = knowing(folder, wrong), server.tls
-            with pytest.raises(OSError):
-                server.ask("GET", "/healthz", port="admin")
+            if wrong:
+                with pytest.raises(OSError):
+                    server.ask("GET", "/healthz", port="admin")
+            else:
+                assert [server.ask("GET", path, port="admin")[0] for path in ("/healthz", "/readyz", "/metrics")] == [200, 200, 401]
+                assert b"--tls-client-ca" in server.ask("GET", "/metrics", port="admin")[2]
             server.tls = right
+        assert server.ask("GET", "/metrics", port="admin")[0] == 200
+        # A session of the admin port is none of another's, where it would stand for a certificate.
+        nobody, question = knowing(folder), b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        with nobody.wrap_socket(socket.create_connection(("127.0.0.1", server.ports["admin"])), server_hostname="127.0.0.1") as admin:
+            admin.sendall(question)
+            assert b" 200 " in admin.recv(4096) and admin.session
+            session = admin.session
+        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
+        with pytest.raises(OSError), nobody.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as stream:
+            stream.sendall(question)
+            assert stream.recv(4096) == b"", "it is served"
+            raise ConnectionError
+        told = run("health", NAME, *files(folder), f"--tls-client-ca={folder / 'ca.crt'}", f"--admin=127.0.0.1:{server.ports['admin']}")
+        assert (told.returncode, told.stdout) == (0, '{"ready":true}\n'), told
 
 
 def test_files_that_change(tmp_path, folder):
