@@ -23,6 +23,7 @@ abi() { case $1 in 0.*) echo "${1%.*}" ;; *) echo "${1%%.*}" ;; esac; }
 sed -i "s/frazil-$old-/frazil-$new-/; s/libfrazil\.so\.$(abi "$old")\b/libfrazil.so.$(abi "$new")/g
     s/libfrazil\.$(abi "$old")\.dylib/libfrazil.$(abi "$new").dylib/g; s/find_package(frazil ${old%.*}\b/find_package(frazil ${new%.*}/" docs/c-cpp.md
 sed -i "s/frazil-$old-/frazil-$new-/" docs/start.md
+sed -i "s/frazil-server:$old\$/frazil-server:$new/" server/dist/compose.yaml server/dist/kubernetes/deployment.yaml
 # The lock files are their tools' to write.
 for locked in . bench/leases bench/rust; do
     cargo update --quiet --workspace --manifest-path "$locked/Cargo.toml"

@@ -62,7 +62,10 @@ def test_one_version():
     header = (ROOT / "include/frazil.h").read_text()
     macros = [re.search(rf"#define FRAZIL_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
     told = subprocess.run(["node", "-p", "require(process.argv[1]).version", ROOT / "node"], check=True, capture_output=True, text=True)
+    image = re.compile(r"frazil-server:(\S+)$", re.MULTILINE)
     versions = {
+        "deployment.yaml": image.search((ROOT / "server/dist/kubernetes/deployment.yaml").read_text())[1],
+        "compose.yaml": image.search((ROOT / "server/dist/compose.yaml").read_text())[1],
         "python": frazil.__version__,
         "package.json": json.loads((ROOT / "node/package.json").read_text())["version"],
         "node": told.stdout.strip(),
