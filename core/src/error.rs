@@ -242,7 +242,7 @@ fn quoted(word: &str, windows: bool) -> String {
         _ if word.chars().all(plain) => word.to_owned(),
         _ if !windows => format!("'{}'", word.replace('\'', "'\\''")),
         // Within double quotes PowerShell replaces these, and cmd.exe knows no other quotes.
-        _ if word.contains(['$', '`', '"']) => format!("'{}'", word.replace('\'', "''")),
+        _ if word.contains(|c| "$`\"".contains(c)) => format!("'{}'", word.replace('\'', "''")),
         _ => format!("\"{word}\""),
     }
 }
@@ -252,8 +252,7 @@ pub(crate) fn login_hint(command: &str) -> &'static str {
     if command.contains("***@") { ", with the user and the password for ***" } else { "" }
 }
 
-#[cfg(test)]
-#[cfg(not(loom))]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::quoted;
 
@@ -261,11 +260,11 @@ mod tests {
     fn words_for_shells() {
         for (word, posix, windows) in [
             ("redis://h:1/0", "redis://h:1/0", "redis://h:1/0"),
-            ("file:/my ids", "'file:/my ids'", r#""file:/my ids""#),
+            ("file:/my ids", "'file:/my ids'", "\"file:/my ids\""),
             (r"file:C:\ids", r"'file:C:\ids'", r"file:C:\ids"),
-            ("it's", r"'it'\''s'", r#""it's""#),
+            ("it's", r"'it'\''s'", "\"it's\""),
             ("it's a $5", r"'it'\''s a $5'", "'it''s a $5'"),
-            ("a,b@c", "a,b@c", r#""a,b@c""#),
+            ("a,b@c", "a,b@c", "\"a,b@c\""),
         ] {
             assert_eq!([quoted(word, false), quoted(word, true)], [posix, windows]);
         }

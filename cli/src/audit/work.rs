@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const MANIFEST: &str = "manifest.json";
-/// How long another program may keep a file from being replaced.
+/// The time for which another program may keep a file from being replaced.
 const HELD: Duration = Duration::from_millis(500);
 /// Tells that a folder is an audit's, too.
 const LOCK: &str = "merge-audit.lock";
