@@ -50,13 +50,16 @@ pub struct Metrics {
     pub log_lines_lost: Counter,
     /// 1, or 0 after a reload that kept what was there.
     pub last_reload: Gauge,
+    /// [`Tls::expires`](crate::tls::Tls::expires).
+    pub certificate_expires: Gauge,
     pub http: Arc<Port>,
     pub resp: Arc<Port>,
     pub admin: Arc<Port>,
 }
 
 impl Metrics {
-    pub fn new() -> Self {
+    /// `certificate_expires` is `None` without TLS.
+    pub fn new(certificate_expires: Option<i64>) -> Self {
         let mut registry = Registry::with_prefix("frazil_server");
         let requests = Family::<Labels, Counter>::default();
         let seconds = Family::<PortLabels, Times>::default();
@@ -83,6 +86,13 @@ impl Metrics {
         last_reload.set(1);
         let help = "Whether the last reload found valid files: 0 if what was there is kept";
         registry.register("last_reload_successful", help, last_reload.clone());
+        let gauge = Gauge::default();
+        if let Some(expires) = certificate_expires {
+            gauge.set(expires);
+            let help = "When the first certificate of the server's chain expires: 0 if one cannot be read";
+            registry.register("certificate_expires_timestamp_seconds", help, gauge.clone());
+        }
+        let certificate_expires = gauge;
         registry.register("build", "The version of the server", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         let port = |protocol: &'static str| {
             let labels = [("protocol", protocol)];
@@ -97,7 +107,7 @@ impl Metrics {
             })
         };
         let (http, resp, admin) = (port("http"), port("resp"), port("admin"));
-        Metrics { registry, panics, log_lines_lost, last_reload, http, resp, admin }
+        Metrics { registry, panics, log_lines_lost, last_reload, certificate_expires, http, resp, admin }
     }
 
     /// Returns all metrics as OpenMetrics text, which Prometheus reads.

@@ -182,6 +182,9 @@ fn reload(shared: &Shared) {
     }
     let (tokens, certificates) = (shared.gate.reload(), shared.tls.as_ref().map(Tls::reload));
     shared.metrics.last_reload.set((tokens.is_ok() && !matches!(certificates, Some(Err(_)))).into());
+    if let Some(tls) = &shared.tls {
+        shared.metrics.certificate_expires.set(tls.expires());
+    }
     match tokens {
         Ok(count) => log::info("tokens.read", &[("tokens", &count.to_string())]),
         Err(error) => log::error("tokens.kept", error.kind().name(), &error.to_string()),

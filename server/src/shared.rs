@@ -42,7 +42,8 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(limits: Limits, gate: Gate, tls: Option<Tls>, hosts: Vec<String>, access_log: bool) -> Self {
-        Shared { limits, gate, tls, hosts, access_log, metrics: Metrics::new(), names: OnceLock::new(), ending: AtomicBool::new(false) }
+        let metrics = Metrics::new(tls.as_ref().map(Tls::expires));
+        Shared { limits, gate, tls, hosts, access_log, metrics, names: OnceLock::new(), ending: AtomicBool::new(false) }
     }
 
     pub fn serve(&self, mut names: Vec<Name>) {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use x509_cert::der::Decode;
 
 /// The time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -30,6 +31,8 @@ struct Configs {
     http: Arc<ServerConfig>,
     resp: Arc<ServerConfig>,
     admin: Arc<ServerConfig>,
+    /// The Unix time at which the first certificate of the chain expires; 0 where one cannot be read.
+    expires: i64,
 }
 
 pub struct Tls {
@@ -66,6 +69,11 @@ impl Tls {
         Ok(())
     }
 
+    /// Returns the Unix time, in seconds, at which the first certificate of the chain expires; 0 where one cannot be read.
+    pub fn expires(&self) -> i64 {
+        self.configs.load().expires
+    }
+
     /// Tells whether clients need a certificate.
     pub fn knows_clients(&self) -> bool {
         self.files.client_ca.is_some()
@@ -90,6 +98,7 @@ impl Tls {
 impl Files {
     fn read(&self) -> Result<Configs> {
         let chain = certificates("tls-cert", &self.certificate)?;
+        let expires = chain.iter().map(|certificate| expiry(certificate).unwrap_or(0)).min().unwrap_or(0);
         let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| {
             let what = "a private key in PEM (PKCS #8, PKCS #1 or SEC 1), without a password: `openssl pkey -in FILE` removes one";
             wrong("tls-key", &self.key, &error, what)
@@ -119,7 +128,7 @@ impl Files {
             Arc::new(config)
         };
         let resp = config(required)?;
-        Ok(Configs { http: with_http(resp.clone()), resp: Arc::new(resp), admin: with_http(config(optional)?) })
+        Ok(Configs { http: with_http(resp.clone()), resp: Arc::new(resp), admin: with_http(config(optional)?), expires })
     }
 
     fn refused(&self, error: TlsError) -> frazil::Error {
@@ -133,6 +142,11 @@ impl Files {
             other => format!("tls-cert={certificate} and tls-key={key}: {other}"),
         })
     }
+}
+
+fn expiry(certificate: &[u8]) -> Option<i64> {
+    let certificate = x509_cert::Certificate::from_der(certificate).ok()?;
+    certificate.tbs_certificate().validity().not_after.to_unix_duration().as_secs().try_into().ok()
 }
 
 fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>> {

@@ -3,7 +3,7 @@
 import subprocess
 
 
-def make(folder, name, authority=None, subject_alternative_names="IP:127.0.0.1,DNS:localhost"):
+def make(folder, name, authority=None, subject_alternative_names="IP:127.0.0.1,DNS:localhost", days=2):
     """A certificate in NAME.crt and its key in NAME.key; without an authority it is one itself."""
     crt, key = folder / f"{name}.crt", folder / f"{name}.key"
     command = [
@@ -16,7 +16,7 @@ def make(folder, name, authority=None, subject_alternative_names="IP:127.0.0.1,D
         "ec_paramgen_curve:P-256",
         "-nodes",
         "-days",
-        "2",
+        str(days),
         "-subj",
         f"/CN={name}",
     ]

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -21,7 +22,7 @@ NAME = "orders=standard node=1"
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tls")
     for name, authority in (("ca", None), ("server", "ca"), ("client", "ca"), ("next", "ca"), ("other-ca", None), ("stranger", "other-ca")):
-        certificates.make(folder, name, authority)
+        certificates.make(folder, name, authority, days=3 if name == "next" else 2)
     return folder
 
 
@@ -123,16 +124,25 @@ def test_files_that_change(tmp_path, folder):
         with knowing(folder).wrap_socket(plain, server_hostname="127.0.0.1") as stream:
             return dict(pair[0] for pair in stream.getpeercert()["subject"])["commonName"]
 
+    def expires():
+        metrics = server.ask("GET", "/metrics", port="admin")[2].decode()
+        return float(re.search(r"^frazil_server_certificate_expires_timestamp_seconds (\S+)$", metrics, re.MULTILINE)[1])
+
+    def told_by_openssl(name):
+        told = subprocess.run(["openssl", "x509", "-noout", "-enddate", "-in", folder / name], capture_output=True, text=True, check=True)
+        return ssl.cert_time_to_seconds(told.stdout.strip().removeprefix("notAfter="))
+
     with Replica(tmp_path, NAME, *files(tmp_path, "now"), tls=knowing(folder)) as server, contextlib.closing(server.connection()) as steady:
         steady.request("POST", "/v1/orders/next")
         assert steady.getresponse().read()
-        assert served() == "server"
+        assert served() == "server" and expires() == told_by_openssl("server.crt")
         shutil.copy(folder / "next.crt", tmp_path / "now.crt")
         server.reload("certificates.kept")
         assert "now.key is not the key of" in server.events()[-1]["text"] and served() == "server"
+        assert expires() == told_by_openssl("server.crt")
         shutil.copy(folder / "next.key", tmp_path / "now.key")
         server.reload("certificates.read")
-        assert served() == "next"
+        assert served() == "next" and expires() == told_by_openssl("next.crt") > told_by_openssl("server.crt") + 80_000
         steady.request("POST", "/v1/orders/next")
         assert steady.getresponse().read()
 
