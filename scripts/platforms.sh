@@ -36,11 +36,11 @@ until [ "$(readlink /proc/$namespace/ns/user)" != "$(readlink /proc/self/ns/user
 echo '0 0 4294967295' > /proc/$namespace/uid_map
 echo '0 0 4294967295' > /proc/$namespace/gid_map
 
-# Runs a command within the folder's system of x86-64, or that of arm64. The mounts end with it. RUSTC_BOOTSTRAP lets a stable cargo take
-# -Zbuild-std.
+# Runs a command within the folder's system of x86-64, or that of arm64. The mounts end with it, and all of it with this script.
+# RUSTC_BOOTSTRAP lets a stable cargo take -Zbuild-std.
 within() { # sid|arm64 COMMAND
     # shellcheck disable=SC2016
-    nsenter --user --target $namespace unshare --mount --pid --fork --kill-child bash -c '
+    nsenter --user --target $namespace setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child bash -c '
         root=$1/$2
         # Tests mount file systems of their own, which wants a root that is one.
         mount --rbind "$root" "$root"
