@@ -3,6 +3,8 @@
 use crate::protocol::Protocol;
 use crate::settings::spec_error;
 use arc_swap::ArcSwap;
+use der::asn1::{AnyRef, GeneralizedTime, UtcTime};
+use der::{Decode, SliceReader, Tag, Tagged};
 use frazil::Result;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -14,7 +16,6 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use x509_cert::der::Decode;
 
 /// The time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -144,9 +145,22 @@ impl Files {
     }
 }
 
-fn expiry(certificate: &[u8]) -> Option<i64> {
-    let certificate = x509_cert::Certificate::from_der(certificate).ok()?;
-    certificate.tbs_certificate().validity().not_after.to_unix_duration().as_secs().try_into().ok()
+/// Returns the `notAfter` of a certificate (RFC 5280, 4.1), in Unix seconds. Nothing else of it is wanted.
+fn expiry(certificate: &[u8]) -> der::Result<i64> {
+    let mut all = SliceReader::new(AnyRef::from_der(certificate)?.value())?;
+    let mut signed = SliceReader::new(AnyRef::decode(&mut all)?.value())?;
+    // A version, which an old certificate lacks, and the serial number.
+    if AnyRef::decode(&mut signed)?.tag().is_context_specific() {
+        AnyRef::decode(&mut signed)?;
+    }
+    let (_algorithm, _issuer) = (AnyRef::decode(&mut signed)?, AnyRef::decode(&mut signed)?);
+    let mut validity = SliceReader::new(AnyRef::decode(&mut signed)?.value())?;
+    let (_not_before, not_after) = (AnyRef::decode(&mut validity)?, AnyRef::decode(&mut validity)?);
+    let since_1970 = match not_after.tag() {
+        Tag::UtcTime => UtcTime::try_from(not_after)?.to_unix_duration(),
+        _ => GeneralizedTime::try_from(not_after)?.to_unix_duration(),
+    };
+    Ok(since_1970.as_secs().cast_signed())
 }
 
 fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>> {

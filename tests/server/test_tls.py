@@ -21,8 +21,9 @@ NAME = "orders=standard node=1"
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tls")
+    # The times of a certificate after 2049 have another form.
     for name, authority in (("ca", None), ("server", "ca"), ("client", "ca"), ("next", "ca"), ("other-ca", None), ("stranger", "other-ca")):
-        certificates.make(folder, name, authority, days=3 if name == "next" else 2)
+        certificates.make(folder, name, authority, days=10_000 if name == "next" else 2)
     return folder
 
 
@@ -142,7 +143,7 @@ def test_files_that_change(tmp_path, folder):
         assert expires() == told_by_openssl("server.crt")
         shutil.copy(folder / "next.key", tmp_path / "now.key")
         server.reload("certificates.read")
-        assert served() == "next" and expires() == told_by_openssl("next.crt") > told_by_openssl("server.crt") + 80_000
+        assert served() == "next" and expires() == told_by_openssl("next.crt")
         steady.request("POST", "/v1/orders/next")
         assert steady.getresponse().read()
 
