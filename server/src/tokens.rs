@@ -152,28 +152,40 @@ impl Gate {
     /// `SPEC`, `OUT_OF_RANGE` for an invalid file; `UNKNOWN_KEY` for a right on a name that is not served.
     pub fn new(path: Option<PathBuf>, names: Vec<String>) -> Result<Self> {
         let gate = Gate { path, names, tokens: ArcSwap::default() };
-        gate.reload()?;
+        if let Some(path) = &gate.path {
+            let tokens = Tokens::read(path)?;
+            if let Some(why) = gate.unserved(path, &tokens) {
+                return Err(Error::new(ErrorKind::UnknownKey, why));
+            }
+            gate.tokens.store(Arc::new(tokens));
+        }
         Ok(gate)
     }
 
-    /// Reads the file again and returns the number of tokens; an invalid file changes nothing.
+    /// Reads the file again and returns the number of tokens; an invalid file changes nothing. A right on a name that is not served is logged
+    /// now: the file may revoke a token, which must not wait until somebody corrects the name.
     ///
     /// # Errors
-    /// Those of [`new`](Gate::new).
+    /// `SPEC`, `OUT_OF_RANGE` for an invalid file.
     pub fn reload(&self) -> Result<usize> {
         let Some(path) = &self.path else { return Ok(0) };
         let tokens = Tokens::read(path)?;
-        let rights = tokens.0.iter().flat_map(|token| token.mint.iter().chain(&token.lease));
-        // Where all namespaces are lent, `*` is a name as well.
-        let is_served = |name: &String| self.names.iter().any(|served| served == name || served == ALL);
-        if let Some(name) = rights.into_iter().find(|right| *right != ALL && !is_served(right)) {
-            let near = did_you_mean(name, self.names.iter().map(String::as_str));
-            let why = format!("{}: a token has a right on {name:?}, which is not served here{near}", path.display());
-            return Err(Error::new(ErrorKind::UnknownKey, why));
+        if let Some(why) = self.unserved(path, &tokens) {
+            log::warning("tokens.unserved", &[("text", &why)]);
         }
         let count = tokens.0.len();
         self.tokens.store(Arc::new(tokens));
         Ok(count)
+    }
+
+    /// Says which name that a token has a right on is not served here.
+    fn unserved(&self, path: &Path, tokens: &Tokens) -> Option<String> {
+        let rights = tokens.0.iter().flat_map(|token| token.mint.iter().chain(&token.lease));
+        // Where all namespaces are lent, `*` is a name as well.
+        let is_served = |name: &String| self.names.iter().any(|served| served == name || served == ALL);
+        let name = rights.into_iter().find(|right| *right != ALL && !is_served(right))?;
+        let near = did_you_mean(name, self.names.iter().map(String::as_str));
+        Some(format!("{}: a token has a right on {name:?}, which is not served here{near}", path.display()))
     }
 
     /// Tells whether a token is needed.
