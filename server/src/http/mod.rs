@@ -116,7 +116,7 @@ async fn route(shared: &Shared, request: &Request<Incoming>, form: &[u8]) -> Res
     }
     if path == "/openapi.json" {
         context.check_method(&Method::GET, "it changes nothing: GET")?;
-        return Ok(json(OPENAPI));
+        return Ok(json(OPENAPI.replace("1000000", &shared.limits.count.to_string())));
     }
     if let Some(answer) = leaf::route(&context, path).await {
         return answer;
