@@ -20,7 +20,7 @@ import h2.settings
 import httpx
 import pytest
 import redis
-from replica import PATIENCE_S, Replica, process
+from replica import PATIENCE_S, Replica, process, run
 
 
 @pytest.mark.parametrize("http2", [False, True])
@@ -316,16 +316,21 @@ def test_generators_of_one_name(tmp_path):
 
 
 def test_a_right_on_a_name_that_is_not_served(tmp_path):
-    """It is refused at the start, and so it is later: who mistypes a name hears of it."""
+    """It is an error at the start, and a warning later: a right that the same file takes away must not wait until the name is mended."""
     file = tmp_path / "tokens.toml"
     token = '[shop]\nsecret = "0123456789abcdef"\nmint = ["{}"]\n'
     file.write_text(token.format("orders"))
     with Replica(tmp_path, "orders=standard node=1", f"--tokens={file}") as server:
-        file.write_text(token.format("ordesr"))
-        server.reload("tokens.kept")
-        assert "did you mean orders" in server.events()[-1]["text"]
         with server.redis(password="0123456789abcdef") as client:
             assert client.incr("orders") > 0
+            file.write_text(token.format("ordesr"))
+            told = run("check", "orders=standard node=1", f"--tokens={file}")
+            assert told.returncode == 1 and '"UNKNOWN_KEY"' in told.stderr and "did you mean orders" in told.stderr, told
+            server.reload("tokens.read")
+            [unserved] = [event["text"] for event in server.events() if event["event"] == "tokens.unserved"]
+            assert '"ordesr", which is not served here (did you mean orders?)' in unserved
+            with pytest.raises(redis.ResponseError, match="shop"):
+                client.incr("orders")
         with server.redis() as client, pytest.raises(redis.AuthenticationError):
             client.incr("orders")
 
