@@ -41,11 +41,11 @@ done
 for std in c++17 c++20 c++2b; do
     "$CXX" -std=$std $warnings -Wconversion -Ibuild/c/include -c "$out/unit_1.cpp" -o "$out/unit_1.o"
     "$CLANG" -std=$std $everything -Ibuild/c/include -fsyntax-only "$out/unit_1.cpp"
-done
-for flags in "" "-fno-exceptions -fno-rtti" "-DFRAZIL_NO_EXCEPTIONS"; do
-    "$CXX" -std=c++17 $warnings $flags -Ibuild/c/include -c "$out/unit_2.cpp" -o "$out/unit_2.o"
-    "$CXX" "$out/main.cpp" "$out/unit_1.o" "$out/unit_2.o" -L"$lib" -Wl,-rpath,"$lib" -lfrazil -o "$out/units"
-    "$out/units"
+    for flags in "" "-fno-exceptions -fno-rtti" "-DFRAZIL_NO_EXCEPTIONS"; do
+        "$CXX" -std=$std $warnings $flags -Ibuild/c/include -c "$out/unit_2.cpp" -o "$out/unit_2.o"
+        "$CXX" "$out/main.cpp" "$out/unit_1.o" "$out/unit_2.o" -L"$lib" -Wl,-rpath,"$lib" -lfrazil -o "$out/units"
+        "$out/units"
+    done
 done
 
 echo "== a status that is dropped is a warning, of every call"
