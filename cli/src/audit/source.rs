@@ -133,8 +133,6 @@ fn identity(path: &Path, file: &File) -> std::io::Result<Identity> {
         let file = winapi_util::file::information(file)?;
         (file.volume_serial_number(), file.file_index(), 0)
     };
-    #[cfg(not(any(unix, windows)))]
-    let (device, inode, changed_ns) = (0, 0, 0);
     let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Identity {
         path: path.to_string_lossy().into_owned(),
