@@ -1,6 +1,7 @@
 //! The core's error as a status and a text of the thread, and the guard that lets no panic out.
 
-use frazil_core::{Error, ErrorKind, Result, Uncancelled};
+use frazil_core::bindings::Uncancelled;
+use frazil_core::{Error, ErrorKind, Result};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};

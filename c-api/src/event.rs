@@ -55,9 +55,9 @@ pub unsafe extern "C" fn frazil_on_event(hook: frazil_event_hook, data: *mut c_v
     guard(|| {
         let Some(hook) = hook else {
             let longest = max_wait(LONGEST_MS)?;
-            return if owner == 0 { frazil_core::end_events(longest) } else { frazil_core::end_events_of(owner, longest) };
+            return if owner == 0 { frazil_core::end_events(longest) } else { frazil_core::bindings::end_events_of(owner, longest) };
         };
-        frazil_core::on_event_of(owner, move |event| {
+        frazil_core::bindings::on_event_of(owner, move |event| {
             let data = &data;
             // SAFETY: the caller's function, with what it wants; what is shown to it lives until it returns.
             with_event(event, |event| unsafe { hook(event, data.0) });

@@ -5,7 +5,8 @@ use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard};
 use crate::layout::{field_of, frazil_layout};
 use crate::next::handle::{self, handle};
-use frazil_core::{Error, ErrorKind, Id, Result, Snowflake, Spec, stay};
+use frazil_core::bindings::stay;
+use frazil_core::{Error, ErrorKind, Id, Result, Snowflake, Spec};
 use std::ffi::{CString, c_char};
 use std::time::Duration;
 

@@ -5,7 +5,8 @@ use crate::convert::{SizedOut, filled, null, reference};
 use crate::error::{c_string, frazil_status, guard};
 use crate::numbers::frazil_numbers;
 use crate::snowflake::frazil_snowflake;
-use frazil_core::{Error, ErrorKind, Metric, Stats, Uncancelled};
+use frazil_core::bindings::Uncancelled;
+use frazil_core::{Error, ErrorKind, Metric, Stats};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 

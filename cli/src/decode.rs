@@ -5,7 +5,8 @@ use super::interrupt::Interrupt;
 use super::screen::{Outcome, Screen, Stop, Table, Tone, grouped};
 use super::status::{DONE, FAILED, INTERRUPTED};
 use frazil::admin::{check_order, of_layout, parse_duration, spec_error, system_ms};
-use frazil::{Error, ErrorKind, Id, Layout, Parts, Result, TextFormat, parse_instant, parts_to_json, show_instant};
+use frazil::bindings::{parse_instant, parts_to_json, show_instant};
+use frazil::{Error, ErrorKind, Id, Layout, Parts, Result, TextFormat};
 use serde_json::json;
 use std::ops::Range;
 

@@ -9,7 +9,8 @@ use frazil::admin::store::Address;
 use frazil::admin::{
     Copies, Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, LayoutBits, Source, find_guard, plan, show_span, system_ms, value,
 };
-use frazil::{Error, ErrorKind, Layout, Spec, show_instant};
+use frazil::bindings::show_instant;
+use frazil::{Error, ErrorKind, Layout, Spec};
 use serde_json::{Value, json};
 use std::env;
 use std::time::{Duration, Instant};

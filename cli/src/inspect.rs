@@ -11,7 +11,8 @@ use super::screen::{Outcome, Screen, Stop, Tone, grouped, plain, wrapped};
 use super::status::{DONE, FAILED};
 use forms::{DOUBLE, Form, Other};
 use frazil::admin::{LayoutBits, Shape, id_of_bits, show_duration, show_span, shown, system_ms};
-use frazil::{Field, Id, Parts, Result, TextFormat, show_instant};
+use frazil::bindings::show_instant;
+use frazil::{Field, Id, Parts, Result, TextFormat};
 use serde_json::{Map, Value, json};
 use systems::{Nodes, Sequence, System};
 

@@ -3,7 +3,8 @@
 use super::layouts::day;
 use super::screen::{Screen, Stop, Tone, grouped};
 use frazil::admin::{ID_BITS, LayoutBits, Policies, Reaction, of_layout, show_duration, show_span, system_ms};
-use frazil::{Field, Layout, Result, show_instant};
+use frazil::bindings::show_instant;
+use frazil::{Field, Layout, Result};
 use serde_json::{Value, json};
 
 /// The number of shards whose filling is shown.

@@ -2,7 +2,8 @@
 
 use super::screen::{Screen, Stop, Table, grouped};
 use frazil::admin::{PRESETS, Preset, show_duration};
-use frazil::{Layout, Result, show_instant};
+use frazil::bindings::show_instant;
+use frazil::{Layout, Result};
 use serde_json::{Value, json};
 
 pub(super) fn print(as_json: bool, screen: &mut Screen<'_>) -> Result<(), Stop> {

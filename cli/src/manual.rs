@@ -8,7 +8,8 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 use clap_complete::Shell;
 use frazil::admin::store::Address;
 use frazil::admin::{PRESETS, shown};
-use frazil::{Error, ErrorKind, Spec, did_you_mean};
+use frazil::bindings::did_you_mean;
+use frazil::{Error, ErrorKind, Spec};
 use std::path::Path;
 
 /// A script for a shell.

@@ -3,7 +3,7 @@
 use super::decode::instants;
 use super::screen::{Screen, Stop};
 use frazil::admin::of_layout;
-use frazil::{id_range, show_instant};
+use frazil::bindings::{id_range, show_instant};
 use serde_json::json;
 
 /// Prints the first and the last ID, and a condition in SQL.

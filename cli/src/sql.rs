@@ -9,7 +9,8 @@ mod postgresql;
 mod sqlite;
 
 use frazil::admin::{LAST_MS, LayoutBits, PRESETS, check_keys_among, of_layout, shown, spec_error};
-use frazil::{Error, ErrorKind, Field, Layout, Result, Spec, did_you_mean};
+use frazil::bindings::did_you_mean;
+use frazil::{Error, ErrorKind, Field, Layout, Result, Spec};
 use jiff::SignedDuration;
 use jiff::civil::date;
 

@@ -170,46 +170,40 @@ mod wait;
 #[cfg(windows)]
 mod windows;
 
-#[doc(hidden)]
-pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Level, end_events, on_event};
-#[doc(hidden)]
-pub use event::{end_events_of, hold_events, on_event_of, resume_events, wait_for_events};
-#[doc(hidden)]
-pub use fork::{Written, restored};
+pub use fork::restored;
 pub use id::{Id, Parts};
-#[doc(hidden)]
-pub use interop::process_uuid;
 pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_at, uuid7_max, uuid7_min};
-#[cfg(feature = "json")]
-#[doc(hidden)]
-pub use json::parts_to_json;
 pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
-#[doc(hidden)]
-pub use nearest::did_you_mean;
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
-#[doc(hidden)]
-pub use numbers::{Row, check_spec};
 pub use pending::Pending;
-#[doc(hidden)]
-pub use range::id_range;
-#[doc(hidden)]
-pub use snowflake::{DROP_PATIENCE, EXIT_PATIENCE};
 pub use snowflake::{EVENT_LOOP_BATCH, EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
 pub use source::Source;
 pub use spec::Spec;
 pub use stats::{Metric, Stats, stats};
-#[doc(hidden)]
-pub use stay::stay;
-#[cfg(feature = "lend")]
-#[doc(hidden)]
-pub use store::{Proxy, Question, busy};
 pub use text::TextFormat;
-#[doc(hidden)]
-pub use time::{parse_instant, show_epoch, show_instant};
 pub use wait::Wait;
+
+/// What the other languages, the server and the command line need of the core, and no program in Rust: it may change in any release.
+#[doc(hidden)]
+pub mod bindings {
+    pub use crate::cancel::Uncancelled;
+    pub use crate::event::{end_events_of, hold_events, on_event_of, resume_events, wait_for_events};
+    pub use crate::fork::Written;
+    pub use crate::interop::process_uuid;
+    #[cfg(feature = "json")]
+    pub use crate::json::parts_to_json;
+    pub use crate::nearest::did_you_mean;
+    pub use crate::numbers::{Row, check_spec};
+    pub use crate::range::id_range;
+    pub use crate::snowflake::{DROP_PATIENCE, EXIT_PATIENCE};
+    pub use crate::stay::stay;
+    #[cfg(feature = "lend")]
+    pub use crate::store::{Proxy, Question, busy};
+    pub use crate::time::{parse_instant, show_epoch, show_instant};
+}
 
 /// Runs the Rust examples of the README and of the guide.
 #[cfg(doctest)]

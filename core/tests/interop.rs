@@ -136,7 +136,7 @@ fn made_by_a_child() -> (ObjectId, Uuid, Uuid) {
     assert!(pid >= 0, "fork failed");
     if pid == 0 {
         let (id, a, b) = (ObjectId::new().unwrap(), uuid7().unwrap(), uuid7().unwrap());
-        let own = frazil::process_uuid().unwrap();
+        let own = frazil::bindings::process_uuid().unwrap();
         let told = [id.to_bytes().as_slice(), if a < b { b.as_bytes() } else { &[0; 16] }, own.as_bytes()].concat();
         // SAFETY: the bytes are alive; the exit skips the test runner.
         unsafe {
@@ -170,7 +170,7 @@ fn a_forked_child_has_random_parts_of_its_own() {
                 }
             });
         }
-        let (mine, own) = (ObjectId::new().unwrap(), frazil::process_uuid().unwrap());
+        let (mine, own) = (ObjectId::new().unwrap(), frazil::bindings::process_uuid().unwrap());
         let children: Vec<_> = (0..50).map(|_| made_by_a_child()).collect();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         let randoms: HashSet<_> = children.iter().map(|(id, ..)| id.random()).chain([mine.random()]).collect();
@@ -183,6 +183,10 @@ fn a_forked_child_has_random_parts_of_its_own() {
         assert!(children.iter().all(|(_, uuid, _)| uuid.get_version_num() == 7), "a child's UUIDs increase");
         let owns: HashSet<_> = children.iter().map(|(.., own)| *own).chain([own]).collect();
         assert_eq!(owns.len(), 51);
-        assert_eq!((ObjectId::new().unwrap().random(), frazil::process_uuid().unwrap()), (mine.random(), own), "the parent keeps its own");
+        assert_eq!(
+            (ObjectId::new().unwrap().random(), frazil::bindings::process_uuid().unwrap()),
+            (mine.random(), own),
+            "the parent keeps its own"
+        );
     });
 }

@@ -1,7 +1,8 @@
 //! Segments, tickets and the ring over the stores that need no server.
 #![cfg(unix)]
 
-use frazil::{Buffered, ErrorKind, Numbers, Row, Segment, Snowflake, Spec, Supply, Tickets};
+use frazil::bindings::Row;
+use frazil::{Buffered, ErrorKind, Numbers, Segment, Snowflake, Spec, Supply, Tickets};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 

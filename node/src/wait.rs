@@ -70,7 +70,7 @@ pub(crate) fn max_wait(env: &Env, options: Unknown<'_>, form: Form) -> Result<Op
     match options.first() {
         None => Ok(max_wait),
         Some((name, _)) => {
-            let near = frazil::did_you_mean(name, form.allowed().split(", "));
+            let near = frazil::bindings::did_you_mean(name, form.allowed().split(", "));
             refuse(env, ErrorKind::UnknownKey, format!("options.{name} is unknown here{near}: the options are {}", form.allowed()))
         }
     }

@@ -59,15 +59,15 @@ fn raised(py: Python<'_>, error: PyErr) {
 /// `logging`, whose lock a handler may need.
 #[pyfunction]
 fn hold(py: Python<'_>) {
-    if frazil::hold_events() {
-        py.detach(|| drop(frazil::wait_for_events(PATIENCE)));
+    if frazil::bindings::hold_events() {
+        py.detach(|| drop(frazil::bindings::wait_for_events(PATIENCE)));
     }
 }
 
 /// After `os.fork`, in the parent.
 #[pyfunction]
 fn resume() {
-    frazil::resume_events();
+    frazil::bindings::resume_events();
 }
 
 /// Tells nobody any more: a thread that comes to an interpreter which is ending never leaves it.

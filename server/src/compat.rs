@@ -1,7 +1,8 @@
 //! The systems whose clients a name also serves, on those systems' own paths. They mint on GET, as a link or a picture in a page does, so
 //! that each name must ask for it.
 
-use frazil::{Error, ErrorKind, Result, Spec, did_you_mean};
+use frazil::bindings::did_you_mean;
+use frazil::{Error, ErrorKind, Result, Spec};
 use std::fmt;
 
 /// The key that the server takes out of a name's line.

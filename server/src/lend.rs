@@ -1,6 +1,7 @@
 //! A store that is lent: processes with `store=frazil://` lease their node numbers from it.
 
-use frazil::{Error, ErrorKind, Proxy, Question, Result, Spec, busy};
+use frazil::bindings::{Proxy, Question, busy};
+use frazil::{Error, ErrorKind, Result, Spec};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};

@@ -1,7 +1,8 @@
 //! The log: events as lines of JSON on the standard error. Requests are not logged here, and no line holds a secret.
 
 use crate::log_writer::LogWriter;
-use frazil::{ErrorKind, Event, show_instant};
+use frazil::bindings::show_instant;
+use frazil::{ErrorKind, Event};
 use serde_json::{Map, Value};
 use std::io::Write;
 use std::sync::OnceLock;

@@ -7,7 +7,8 @@
 
 use crate::names::Name;
 use crate::share::WAITING;
-use frazil::{Error, ErrorKind, Pending, Result, Row, Wait, batch_in_pieces};
+use frazil::bindings::Row;
+use frazil::{Error, ErrorKind, Pending, Result, Wait, batch_in_pieces};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;

@@ -5,7 +5,8 @@ use crate::generators::{self, Generators, has_lease};
 use crate::lend::{self, Lent};
 use crate::refusal::Refusal;
 use crate::share::Share;
-use frazil::{Error, ErrorKind, Id, Layout, Numbers, Proxy, Result, Snowflake, Spec, Stats, Supply, Wait};
+use frazil::bindings::Proxy;
+use frazil::{Error, ErrorKind, Id, Layout, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
 use std::sync::Arc;
 
@@ -70,8 +71,8 @@ impl Plan {
             other => other,
         };
         let checked = match kind {
-            Kind::Generators(_) => frazil::check_spec(&spec, None),
-            Kind::Numbers(supply) => frazil::check_spec(&spec, Some(supply)),
+            Kind::Generators(_) => frazil::bindings::check_spec(&spec, None),
+            Kind::Numbers(supply) => frazil::bindings::check_spec(&spec, Some(supply)),
             Kind::Store => Proxy::new(&spec).map(drop),
         };
         checked.map_err(named)?;

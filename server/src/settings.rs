@@ -1,7 +1,8 @@
 //! Settings, from three places: flags, then the environment, then a file.
 
 use clap::{Args, FromArgMatches};
-use frazil::{Error, ErrorKind, Result, did_you_mean};
+use frazil::bindings::did_you_mean;
+use frazil::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

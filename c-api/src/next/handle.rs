@@ -2,7 +2,8 @@
 
 use crate::convert::{Out, max_wait, null, reference};
 use crate::error::{frazil_status, guard, guard_short};
-use frazil_core::{Error, ErrorKind, MAX_BATCH, Result, Source, Uncancelled, Wait};
+use frazil_core::bindings::Uncancelled;
+use frazil_core::{Error, ErrorKind, MAX_BATCH, Result, Source, Wait};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;

@@ -8,8 +8,9 @@ use super::reading::Reading;
 use super::record::{Example, Sample};
 use super::rounding::Rounding;
 use super::tally::{Tally, Use};
+use frazil::Layout;
 use frazil::admin::{id_of_bits, show_span};
-use frazil::{Layout, show_instant};
+use frazil::bindings::show_instant;
 
 /// Below this share, numbers that look rounded may do so by chance.
 const ROUNDED_SHARE: u64 = 10;

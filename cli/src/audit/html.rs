@@ -4,7 +4,7 @@ use super::findings;
 use super::progress::grouped;
 use super::result::Audit;
 use super::svg::{self, COLOURS, Stack, Stretch, escaped};
-use frazil::show_instant;
+use frazil::bindings::show_instant;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

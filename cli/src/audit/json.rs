@@ -3,7 +3,7 @@
 use super::findings;
 use super::order::Says;
 use super::result::Audit;
-use frazil::show_instant;
+use frazil::bindings::show_instant;
 use serde_json::{Value, json};
 
 impl Audit<'_> {

@@ -6,7 +6,7 @@ use super::number::Broken;
 use super::reading::Place;
 use csv::{ByteRecord, Position, ReaderBuilder, Terminator};
 use frazil::admin::shown;
-use frazil::did_you_mean;
+use frazil::bindings::did_you_mean;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

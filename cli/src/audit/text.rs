@@ -4,7 +4,7 @@ use super::super::screen::{Table, wrapped};
 use super::findings;
 use super::progress::{counted, grouped};
 use super::result::Audit;
-use frazil::show_instant;
+use frazil::bindings::show_instant;
 use std::fmt::{self, Display, Formatter};
 
 /// So many of each list are shown; the report and its files have the rest.

@@ -1,7 +1,8 @@
 //! The systems whose IDs may be met: the presets, and others with other epochs or widths.
 
 use frazil::admin::{Policies, Start, of_layout};
-use frazil::{Layout, Result, parse_instant};
+use frazil::bindings::parse_instant;
+use frazil::{Layout, Result};
 
 /// The values of a system's node fields.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 use super::forms::is_number;
 use super::*;
 use fastrand::Rng;
+use frazil::Layout;
 use frazil::admin::{LayoutBits, PRESETS, of_layout};
-use frazil::{Layout, parse_instant};
+use frazil::bindings::parse_instant;
 use serde_json::Value;
 
 /// 2026-11-22.

@@ -11,7 +11,7 @@ fn layouts() -> impl Strategy<Value = String> {
     (widths, tick, -10_000_000_000_000i64..10_000_000_000_000).prop_map(|((time, nodes, sequence, at), tick, epoch)| {
         let mut fields: Vec<_> = nodes.iter().enumerate().take(3).map(|(i, bits)| format!("f{i}:{}", bits % 4 + 1)).collect();
         fields.insert(at.index(fields.len() + 1), format!("sequence:{}", sequence.min(10)));
-        format!("time:{time}@{tick} {} epoch:{}", fields.join(" "), frazil::show_epoch(epoch))
+        format!("time:{time}@{tick} {} epoch:{}", fields.join(" "), frazil::bindings::show_epoch(epoch))
     })
 }
 

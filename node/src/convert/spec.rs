@@ -3,7 +3,8 @@
 use crate::convert::{entries, id_in, safe_integer, shown, string, unix_ms, unwrap, wrong_type};
 use crate::error::OrThrow;
 use crate::wait::{self, Form};
-use frazil::{ErrorKind, Layout, Spec, show_epoch};
+use frazil::bindings::show_epoch;
+use frazil::{ErrorKind, Layout, Spec};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType};
 use std::time::Duration;

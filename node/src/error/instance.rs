@@ -37,7 +37,7 @@ pub(crate) fn begin(env: &Env) -> Result<Object<'_>> {
     let instance = Instance { mark: kept, calls: Calls::new(env)?, leased: Leased::default() };
     event::listen(instance.calls.line());
     env.set_instance_data(instance, (), |_| ())?;
-    frazil::stay();
+    frazil::bindings::stay();
     give_back_at_exit();
     let ending = *env;
     env.add_env_cleanup_hook((), move |()| drop(catch(|| Instance::of(&ending).map(Instance::end))))?;

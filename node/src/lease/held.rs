@@ -5,7 +5,7 @@
 
 use crate::error::panic::catch;
 use crate::next::mint::Mint;
-use frazil::EXIT_PATIENCE;
+use frazil::bindings::EXIT_PATIENCE;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};

@@ -26,10 +26,10 @@ fn named(name: &CStr) -> Option<CurrentState> {
 }
 
 extern "C" fn hold() {
-    if !frazil::hold_events() {
+    if !frazil::bindings::hold_events() {
         return;
     }
-    let wait = || drop(frazil::wait_for_events(PATIENCE));
+    let wait = || drop(frazil::bindings::wait_for_events(PATIENCE));
     if is_attached() {
         // The handler that is running needs the GIL.
         // SAFETY: the thread is attached.
@@ -40,7 +40,7 @@ extern "C" fn hold() {
 }
 
 extern "C" fn resume() {
-    frazil::resume_events();
+    frazil::bindings::resume_events();
 }
 
 /// Checks whether this thread has the GIL. Before 3.12 the state found may be another thread's.

@@ -35,5 +35,5 @@ pub(crate) fn _reopen<'py>(class: &Bound<'py, PyType>, spec: &str, only: Option<
 
 /// A value that no other process, and no forked child, has.
 fn this_process(py: Python<'_>) -> PyResult<String> {
-    Ok(frazil::process_uuid().or_raise(py)?.to_string())
+    Ok(frazil::bindings::process_uuid().or_raise(py)?.to_string())
 }

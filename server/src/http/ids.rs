@@ -8,7 +8,8 @@ use crate::names::Name;
 use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;
 use crate::yielding::in_pieces;
-use frazil::{ErrorKind, Id, Row, TextFormat, id_range, parse_instant, parts_to_json};
+use frazil::bindings::{Row, id_range, parse_instant, parts_to_json};
+use frazil::{ErrorKind, Id, TextFormat};
 use serde_json::json;
 use std::time::Duration;
 

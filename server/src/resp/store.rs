@@ -7,7 +7,7 @@ use crate::lend::{ALL, Lent};
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::Right;
-use frazil::Question;
+use frazil::bindings::Question;
 use std::time::{Duration, Instant};
 
 pub async fn answer(shared: &Shared, session: &mut Session, words: &[&str], reply: &mut Reply) -> Result<()> {

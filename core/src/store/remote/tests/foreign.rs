@@ -55,7 +55,8 @@ fn a_server_that_was_away_shows_what_it_lends() {
 #[test]
 #[cfg(all(feature = "lend", target_os = "linux"))]
 fn what_is_written_to_a_copy_is_told_as_the_copys() {
-    use crate::{Proxy, Question, Spec};
+    use crate::Spec;
+    use crate::bindings::{Proxy, Question};
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     let temp = std::env::temp_dir().join(format!("frazil-exchanged-{}", std::process::id()));
     let (folder, copy) = (temp.join("folder"), temp.join("copy"));

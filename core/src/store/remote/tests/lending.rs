@@ -2,7 +2,8 @@
 //! With `FRAZIL_TEST_REDIS` and others like it: the suite.
 
 use super::*;
-use crate::{Proxy, Question, Spec};
+use crate::Spec;
+use crate::bindings::{Proxy, Question};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
