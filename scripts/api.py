@@ -17,7 +17,8 @@ Each operation has one name, spelled as the language spells names. The suffix of
 
 | | waits as the spec line says | waits no longer than a limit | for event loops |
 |---|---|---|---|
-| Rust, C++, C | `next_id`, `next` | `..._for` | |
+| Rust | `next_id` | `..._for` | `..._async` |
+| C++, C | `next` | `..._for` | |
 | Python | `next` | `timeout=` | `a...`, such as `anext` |
 | Node | | `maxWaitMs` | `...Async`; `open` |
 

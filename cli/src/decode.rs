@@ -87,8 +87,7 @@ impl Decoder {
                 Read::Line => lines += 1,
                 Read::End => break,
                 Read::Interrupted => {
-                    let told = format!("frazil: INTERRUPTED: {} lines are decoded; the rest was not read", grouped(lines));
-                    screen.tell(&told)?;
+                    screen.tell(&format!("frazil: INTERRUPTED: {} lines are decoded; the rest was not read", grouped(lines)))?;
                     return Ok(INTERRUPTED);
                 }
             }

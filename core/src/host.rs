@@ -2,7 +2,9 @@
 
 /// Returns the host's name, which is empty where the system has none, as WASI has.
 pub(crate) fn name() -> String {
-    #[cfg(any(unix, windows))]
+    #[cfg(unix)]
+    return rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(windows)]
     return gethostname::gethostname().to_string_lossy().into_owned();
     #[cfg(not(any(unix, windows)))]
     String::new()

@@ -1,5 +1,10 @@
 //! An ID, and what it is made of.
 
+#[cfg(feature = "serde")]
+mod serde;
+#[cfg(feature = "sqlx")]
+mod sqlx;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::{self, TextFormat};
 use std::fmt;

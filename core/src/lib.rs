@@ -120,7 +120,9 @@
 //! | `prefetch` | numbers that a thread prepares ahead, and how they are handed over |
 //! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
 //! | `numbers` | the handles on them |
+//! | `builder` | a spec by calls instead of a line |
 //! | `source` | the trait of all handles |
+//! | `future` | calls as futures, for any runtime |
 //! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
 //! | `admin` | what the command `frazil` shows and changes, behind a feature |
 
@@ -129,11 +131,13 @@
 pub mod admin;
 mod append_map;
 mod buffered;
+mod builder;
 mod cancel;
 mod clock;
 mod error;
 mod event;
 mod fork;
+mod future;
 mod generator;
 mod guard;
 mod host;
@@ -170,6 +174,7 @@ mod wait;
 #[cfg(windows)]
 mod windows;
 
+pub use builder::Builder;
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Level, end_events, on_event};
 pub use fork::restored;
@@ -186,7 +191,7 @@ pub use stats::{Metric, Stats, stats};
 pub use text::TextFormat;
 pub use wait::Wait;
 
-/// What the other languages, the server and the command line need of the core, and no program in Rust: it may change in any release.
+/// Parts for the other languages, the server and the command line. No program in Rust needs them, and each release may change them.
 #[doc(hidden)]
 pub mod bindings {
     pub use crate::cancel::Uncancelled;

@@ -2,7 +2,7 @@
 //!
 //! Each request first asks the core with a wait of zero, which never parks. While the tick has room, or a range has numbers, that takes a
 //! few atomic operations per ID: the largest request (`max-count`) holds its thread for tens of microseconds. A call that must wait goes
-//! to the core's own thread (`Pending`), which polls all waiting calls and notifies this future when one is over. So no thread that serves
+//! to the core's own thread (`Pending`), which polls all waiting calls and wakes the request when its own is over. So no thread that serves
 //! ever waits for a clock, a store or another caller, and a slow store delays only the requests for its own IDs.
 
 use crate::names::Name;
@@ -11,7 +11,6 @@ use frazil::bindings::Row;
 use frazil::{Error, ErrorKind, Pending, Result, Wait, batch_in_pieces};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
 use tokio::task::coop::consume_budget;
 
 /// The IDs that equal one unit of tokio's cooperative budget: a task yields after 128 reads or writes.
@@ -66,21 +65,8 @@ async fn later<T: Send + 'static>(name: &Name, max_wait: Duration, call: impl Fn
         let why = format!("as many requests wait for IDs of {} as may, while other names need room", name.name);
         return Err(Error::new(ErrorKind::WouldBlock, why));
     };
-    let (tell, told) = oneshot::channel();
-    // The request may have been given up.
-    let pending = Pending::start(max_wait, call, move |result| drop(tell.send(result)))?;
-    let _given_up = GivenUp(pending);
-    told.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a call that waited was dropped")))
-}
-
-/// Ends the call when the request is dropped: a client of HTTP/2 has reset it. A client of another protocol that has ended its side may
-/// still read.
-struct GivenUp(Pending);
-
-impl Drop for GivenUp {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
+    // The request may be dropped: a client of HTTP/2 has reset it. A client of another protocol that has ended its side may still read.
+    Pending::future(max_wait, call).await
 }
 
 /// Returns `count` IDs as rows: all of them, or an error.

@@ -66,8 +66,8 @@ def rust():
         code = path.read_text()
         found |= set(re.findall(r"^pub fn (\w+)", code, re.MULTILINE))
         for name, body in re.findall(r"^impl(?:<.*?>)? (\w+)(?:<.*?>)? \{\n(.*?)^\}", code, re.MULTILINE | re.DOTALL):
-            shown = re.sub(r"^    #\[doc\(hidden\)\]\n(?:    #\[.*\n)*    pub (?:const )?fn \w+", "", body, flags=re.MULTILINE)
-            found |= {f"{name}::{method}" for method in re.findall(r"^    pub (?:const )?fn (\w+)", shown, re.MULTILINE)}
+            shown = re.sub(r"^    #\[doc\(hidden\)\]\n(?:    #\[.*\n)*    pub (?:const |async )?fn \w+", "", body, flags=re.MULTILINE)
+            found |= {f"{name}::{method}" for method in re.findall(r"^    pub (?:const |async )?fn (\w+)", shown, re.MULTILINE)}
     assert "pub fn open(" in (ROOT / "core/src/numbers/handles.rs").read_text()
     return found | {f"{name}::open" for name in ("Segment", "Tickets", "Buffered")}
 

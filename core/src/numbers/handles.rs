@@ -92,6 +92,14 @@ impl Segment {
     pub fn open(line: &str) -> Result<Self> {
         Numbers::open(Supply::Segment, Spec::parse(line)?, Duration::MAX).map(Segment)
     }
+
+    /// Opens a tag like [`open`](Segment::open), as a future.
+    ///
+    /// # Errors
+    /// As [`open`](Segment::open).
+    pub async fn open_async(line: &str) -> Result<Self> {
+        Numbers::open_async(Supply::Segment, Spec::parse(line)?).await.map(Segment)
+    }
 }
 
 impl Tickets {
@@ -102,6 +110,14 @@ impl Tickets {
     pub fn open(line: &str) -> Result<Self> {
         Numbers::open(Supply::Tickets, Spec::parse(line)?, Duration::MAX).map(Tickets)
     }
+
+    /// Opens a tag like [`open`](Tickets::open), as a future.
+    ///
+    /// # Errors
+    /// As [`open`](Tickets::open).
+    pub async fn open_async(line: &str) -> Result<Self> {
+        Numbers::open_async(Supply::Tickets, Spec::parse(line)?).await.map(Tickets)
+    }
 }
 
 impl Buffered {
@@ -111,5 +127,13 @@ impl Buffered {
     /// `SPEC`, `OUT_OF_RANGE` for what the line says; those of [`Snowflake::open`](crate::Snowflake::open).
     pub fn open(line: &str) -> Result<Self> {
         Numbers::open(Supply::Buffered, Spec::parse(line)?, Duration::MAX).map(Buffered)
+    }
+
+    /// Opens a ring like [`open`](Buffered::open), as a future.
+    ///
+    /// # Errors
+    /// As [`open`](Buffered::open).
+    pub async fn open_async(line: &str) -> Result<Self> {
+        Numbers::open_async(Supply::Buffered, Spec::parse(line)?).await.map(Buffered)
     }
 }

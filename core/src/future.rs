@@ -1,0 +1,256 @@
+//! Calls as futures, for any runtime: the `_async` forms.
+//!
+//! A form asks first with a wait of zero, as most calls need not wait. Where that would block, the call goes to the thread of [`Pending`], which
+//! wakes the task once the call is over. A future that is dropped gives its call up.
+
+use crate::builder::Builder;
+use crate::error::{ErrorKind, Result};
+use crate::id::Id;
+use crate::numbers::{Numbers, Supply};
+use crate::pending::Pending;
+use crate::snowflake::{Snowflake, batch_in_pieces};
+use crate::source::Source;
+use crate::spec::Spec;
+use crate::sync::Mutex;
+use crate::wait::Wait;
+use std::future::poll_fn;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// The result of a call: its thread puts it in and wakes the task, which takes it out.
+struct Answer<T>(Mutex<(Option<T>, Option<Waker>)>);
+
+impl<T> Answer<T> {
+    fn new() -> Self {
+        Answer(Mutex::new((None, None)))
+    }
+
+    fn tell(&self, result: T) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.0 = Some(result);
+        let waker = state.1.take();
+        // A waker may poll the task at once.
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    fn poll(&self, context: &Context<'_>) -> Poll<T> {
+        let (result, waker) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A task may move: the last waker counts.
+        *waker = Some(context.waker().clone());
+        result.take().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+/// Gives a call up when its future is dropped.
+struct GivenUp(Pending);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl Pending {
+    /// Makes a call as a future: with the arguments of [`start`](Pending::start), at the first poll. Dropping the future gives the call up. In a
+    /// forked child the future is never ready.
+    ///
+    /// # Errors
+    /// Those of the call; `INTERNAL` where no thread can be started.
+    ///
+    /// # Example
+    /// ```
+    /// use frazil::{Id, Pending, Result, Snowflake};
+    /// use std::time::Duration;
+    ///
+    /// async fn within_a_second(ids: &Snowflake) -> Result<Id> {
+    ///     let ids = ids.clone();
+    ///     Pending::future(Duration::from_secs(1), move |wait| ids.next_id_for(wait)).await
+    /// }
+    /// ```
+    pub async fn future<T: Send + 'static>(max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+        let answer = Arc::new(Answer::new());
+        let told = Arc::clone(&answer);
+        let _given_up = GivenUp(Pending::start(max_wait, call, move |result| told.tell(result))?);
+        poll_fn(|context| answer.poll(context)).await
+    }
+}
+
+fn would_block<T>(now: &Result<T>) -> bool {
+    now.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+/// Makes a call at once if it need not wait.
+async fn call<T: Send + 'static>(mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+    let now = call(Duration::ZERO.into());
+    if would_block(&now) { Pending::future(Duration::MAX, call).await } else { now }
+}
+
+async fn open(spec: Spec) -> Result<Snowflake> {
+    call(move |wait| Snowflake::open_spec(spec.clone(), wait)).await
+}
+
+/// The next ID; a call that need not wait takes no handle of its own.
+async fn next(ids: &(impl Source + Clone)) -> Result<Id> {
+    let now = ids.next_id_for(Duration::ZERO);
+    if !would_block(&now) {
+        return now;
+    }
+    let ids = ids.clone();
+    Pending::future(Duration::MAX, move |wait| ids.next_id_for(wait)).await
+}
+
+async fn batch(ids: impl Source, count: usize) -> Result<Vec<Id>> {
+    call(batch_in_pieces(count, move |rest: &mut [Id], wait| ids.fill_for(rest, wait))).await
+}
+
+async fn discard(ids: impl Source) -> Result<()> {
+    call(move |wait| ids.discard_for(wait)).await
+}
+
+/// Closes a handle before its first wait, so also where the future is dropped then.
+async fn close(ids: &(impl Source + Clone)) {
+    if ids.close_for(Duration::ZERO).is_err() {
+        let ids = ids.clone();
+        let _ = Pending::future(Duration::MAX, move |wait| ids.close_for(wait)).await;
+    }
+}
+
+impl Builder {
+    /// Opens the generator like [`open`](Builder::open), as a future.
+    ///
+    /// # Errors
+    /// As [`open`](Builder::open).
+    pub async fn open_async(&self) -> Result<Snowflake> {
+        open(self.spec()?).await
+    }
+}
+
+/// A call that waits has a handle of its own: closing this one does not end it, and dropping its future does.
+impl Snowflake {
+    /// Opens a generator like [`open`](Snowflake::open), as a future.
+    ///
+    /// # Errors
+    /// As [`open`](Snowflake::open).
+    ///
+    /// # Example
+    /// ```
+    /// async fn mint() -> frazil::Result<frazil::Id> {
+    ///     let ids = frazil::Snowflake::open_async("standard store=local").await?;
+    ///     let id = ids.next_id_async().await?;
+    ///     ids.close_async().await;
+    ///     Ok(id)
+    /// }
+    /// ```
+    pub async fn open_async(line: &str) -> Result<Self> {
+        open(Spec::parse(line)?).await
+    }
+
+    /// The next ID like that of [`next_id`](Snowflake::next_id), as a future.
+    ///
+    /// # Errors
+    /// As [`next_id`](Snowflake::next_id).
+    pub async fn next_id_async(&self) -> Result<Id> {
+        next(self).await
+    }
+
+    /// IDs like those of [`batch`](Snowflake::batch), as a future.
+    ///
+    /// # Errors
+    /// As [`batch`](Snowflake::batch).
+    pub async fn batch_async(&self, count: usize) -> Result<Vec<Id>> {
+        batch(self.clone(), count).await
+    }
+
+    /// Gives a leased node number back like [`release_node`](Snowflake::release_node), as a future.
+    ///
+    /// # Errors
+    /// As [`release_node`](Snowflake::release_node).
+    pub async fn release_node_async(&self) -> Result<()> {
+        discard(self.clone()).await
+    }
+
+    /// Closes this handle like [`close`](Snowflake::close), as a future. A last handle that is dropped without it may hold its thread up for 200 ms.
+    pub async fn close_async(&self) {
+        close(self).await;
+    }
+}
+
+/// A call that waits has a handle of its own.
+impl Numbers {
+    /// Opens a spec like [`open`](Numbers::open), as a future.
+    ///
+    /// # Errors
+    /// As [`open`](Numbers::open).
+    pub async fn open_async(supply: Supply, spec: Spec) -> Result<Self> {
+        call(Numbers::opening(supply, spec, Duration::MAX)).await
+    }
+
+    /// The next number like that of [`next_id`](Numbers::next_id), as a future.
+    ///
+    /// # Errors
+    /// As [`next_id`](Numbers::next_id).
+    pub async fn next_id_async(&self) -> Result<Id> {
+        next(self).await
+    }
+
+    /// Numbers like those of [`batch`](Numbers::batch), as a future.
+    ///
+    /// # Errors
+    /// As [`batch`](Numbers::batch).
+    pub async fn batch_async(&self, count: usize) -> Result<Vec<Id>> {
+        batch(self.clone(), count).await
+    }
+
+    /// Drops what is prepared like [`discard`](Numbers::discard), as a future.
+    ///
+    /// # Errors
+    /// As [`discard`](Numbers::discard).
+    pub async fn discard_async(&self) -> Result<()> {
+        discard(self.clone()).await
+    }
+
+    /// Closes all handles of these numbers like [`close`](Numbers::close), as a future.
+    pub async fn close_async(&self) {
+        close(self).await;
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::thread;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    #[test]
+    fn loom_a_task_is_woken_for_each_answer_that_it_did_not_find() {
+        loom::model(|| {
+            let answer = Arc::new(Answer::new());
+            let told = Arc::clone(&answer);
+            let teller = thread::spawn(move || told.tell(7));
+            // It is polled by one waker, and then by another.
+            let wakers = [(); 2].map(|()| Arc::new(Woken::default()));
+            let polls = wakers.clone().map(|woken| answer.poll(&Context::from_waker(&Waker::from(woken))));
+            teller.join().unwrap();
+            match polls {
+                [Poll::Ready(7), Poll::Pending] | [Poll::Pending, Poll::Ready(7)] => {}
+                [Poll::Pending, Poll::Pending] => {
+                    assert!(wakers[1].0.load(Ordering::Acquire), "the last one");
+                    assert_eq!(answer.poll(&Context::from_waker(Waker::noop())), Poll::Ready(7));
+                }
+                polls => panic!("{polls:?}"),
+            }
+        });
+    }
+}

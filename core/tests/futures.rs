@@ -1,0 +1,232 @@
+//! The `_async` forms: what the calls that block bring, without a thread that waits, and with an end when they are dropped.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::{Buffered, Error, ErrorKind, Id, Numbers, Pending, Segment, Snowflake, Spec, Supply, Tickets};
+use std::collections::HashSet;
+use std::fs::File;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_secs(60);
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future on this thread, which is parked while nothing wakes it.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let since = Instant::now();
+    loop {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return result;
+        }
+        assert!(since.elapsed() < LONG, "it is woken");
+        thread::park_timeout(LONG);
+    }
+}
+
+/// Runs futures side by side on this thread; their results in the order in which they came.
+fn all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
+    let mut results = Vec::new();
+    block_on(std::future::poll_fn(|context| {
+        futures.retain_mut(|future| match future.as_mut().poll(context) {
+            Poll::Ready(result) => {
+                results.push(result);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if futures.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }));
+    results
+}
+
+fn once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn kind<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorKind {
+    result.unwrap_err().kind()
+}
+
+/// 16 IDs a second.
+fn slow(node: u64) -> Snowflake {
+    let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
+    Snowflake::open(&format!("{layout} node={node}")).unwrap()
+}
+
+#[test]
+fn each_form_brings_what_the_blocking_one_does() {
+    block_on(async {
+        let ids = Snowflake::open_async("standard store=memory namespace=futures").await?;
+        let first = ids.next_id_async().await?;
+        let batch = ids.batch_async(10_000).await?;
+        assert!(batch.is_sorted() && first < batch[0] && batch.len() == 10_000);
+        ids.release_node_async().await?;
+        assert!(ids.next_id_async().await? > batch[9_999]);
+        ids.close_async().await;
+        assert_eq!(kind(ids.next_id_async().await), ErrorKind::Closed);
+        assert_eq!(kind(ids.batch_async(1).await), ErrorKind::Closed);
+        assert_eq!(kind(ids.release_node_async().await), ErrorKind::Closed);
+        ids.close_async().await;
+
+        let built = Snowflake::builder().store("memory").namespace("futures").open_async().await?;
+        assert!(built.next_id_async().await?.get() > 0);
+        assert_eq!(kind(Snowflake::open_async("standard").await), ErrorKind::NodeMissing);
+        assert_eq!(kind(Snowflake::open_async("standard a=1 a=2").await), ErrorKind::Spec);
+
+        let orders = Segment::open_async("futures store=memory step=100").await?;
+        assert_eq!(orders.next_id_async().await?.get(), 1);
+        assert_eq!(orders.batch_async(200).await?.last().map(|id| id.get()), Some(201));
+        orders.discard_async().await?;
+        assert!(orders.next_id_async().await?.get() > 201, "what was prepared is dropped");
+        orders.close_async().await;
+        assert_eq!(kind(orders.next_id_async().await), ErrorKind::Closed);
+
+        let ring = Buffered::open_async("standard node=911 size=1024").await?;
+        assert!(ring.next_id_async().await? < ring.next_id_async().await?);
+        let tickets = Tickets::open_async("tickets store='memory memory'").await;
+        assert_eq!(kind(tickets), ErrorKind::Spec, "one store twice");
+        let numbers = Numbers::open_async(Supply::Segment, Spec::parse("other store=memory")?).await?;
+        numbers.next_id_async().await
+    })
+    .unwrap();
+}
+
+/// They can be spawned on a runtime of several threads.
+#[test]
+fn each_form_is_send() {
+    fn send<T: Send>(value: T) -> T {
+        value
+    }
+    let (ids, orders) = (slow(912), Segment::open("send store=memory").unwrap());
+    drop(send(Snowflake::open_async("standard")));
+    drop(send(ids.next_id_async()));
+    drop(send(ids.batch_async(1)));
+    drop(send(ids.release_node_async()));
+    drop(send(ids.close_async()));
+    drop(send(orders.next_id_async()));
+    drop(send(orders.discard_async()));
+    drop(send(orders.close_async()));
+    assert!(ids.next_id().is_ok() && orders.next_id().is_ok(), "a future that is not polled does nothing");
+}
+
+#[test]
+fn many_wait_on_one_thread() {
+    let ids = slow(913);
+    let since = Instant::now();
+    let calls = (0..40).map(|_| Box::pin(ids.next_id_async()) as Pin<Box<dyn Future<Output = _>>>).collect();
+    let found: HashSet<Id> = all(calls).into_iter().map(Result::unwrap).collect();
+    assert_eq!(found.len(), 40);
+    assert!(since.elapsed() > Duration::from_secs(1), "three ticks of 16");
+}
+
+#[test]
+fn a_future_that_is_dropped_gives_its_call_up() {
+    struct Counted(Arc<AtomicUsize>);
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let (ids, ended) = (slow(914), Arc::new(AtomicUsize::new(0)));
+    ids.batch(16).unwrap();
+    let mut calls: Vec<_> = (0..20)
+        .map(|_| {
+            let (ids, counted) = (ids.clone(), Counted(Arc::clone(&ended)));
+            Box::pin(Pending::future(LONG, move |wait| {
+                let _held = &counted;
+                ids.fill_for(&mut [0i64; 1_000], wait)
+            }))
+        })
+        .collect();
+    assert!(calls.iter_mut().all(|call| once(call.as_mut()).is_pending()));
+    assert_eq!(ended.load(Ordering::SeqCst), 0);
+    drop(calls);
+    let since = Instant::now();
+    while ended.load(Ordering::SeqCst) < 20 {
+        assert!(since.elapsed() < LONG / 10, "{ended:?} of 20");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_limit_ends_a_future() {
+    let ids = slow(915);
+    let waits = Pending::future(Duration::from_millis(50), move |wait| ids.fill_for(&mut [0i64; 1_000], wait));
+    assert_eq!(kind(block_on(waits)), ErrorKind::WouldBlock);
+    let panics = Pending::future(LONG, |_| -> frazil::Result<()> { panic!("on purpose") });
+    assert_eq!(kind(block_on(panics)), ErrorKind::Internal);
+}
+
+/// The store answers nobody while its locks are held.
+#[test]
+fn nothing_holds_up_the_thread_of_a_task() {
+    let folder = std::env::temp_dir().join(format!("frazil-futures-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    let line = format!("standard store=file:{}", folder.display());
+    let ids = block_on(Snowflake::open_async(&line)).unwrap();
+    block_on(ids.next_id_async()).unwrap();
+    let mut held = Vec::new();
+    lock_in(&folder, &mut held);
+    assert!(!held.is_empty());
+    let since = Instant::now();
+    let other = format!("{line} detached=true");
+    let (mut opens, mut closes) = (Box::pin(Snowflake::open_async(&other)), Box::pin(ids.close_async()));
+    assert!(once(opens.as_mut()).is_pending() && once(closes.as_mut()).is_pending());
+    assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
+    drop(held);
+    assert!(block_on(opens).unwrap().next_id().is_ok());
+    block_on(closes);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn lock_in(path: &std::path::Path, held: &mut Vec<File>) {
+    for found in std::fs::read_dir(path).unwrap().map(Result::unwrap) {
+        if found.file_type().unwrap().is_dir() {
+            lock_in(&found.path(), held);
+        } else if found.file_name().to_string_lossy().starts_with(".lock") {
+            let file = File::options().read(true).write(true).open(found.path()).unwrap();
+            file.lock().unwrap();
+            held.push(file);
+        }
+    }
+}
+
+/// Calls that end while their task is polled, wakers that change, and futures that are dropped at any moment. Four IDs a millisecond.
+#[test]
+fn no_task_sleeps_through_its_answer() {
+    let ids = Snowflake::open("layout='time:41@1ms node:20 sequence:2 epoch:2025-01-01' node=916 exhausted=wait:60s").unwrap();
+    let ids = &ids;
+    let found: Vec<Id> = thread::scope(|scope| {
+        let task = move |number: usize| {
+            let kept = (0..1_000).filter_map(move |round| {
+                let mut future = Box::pin(ids.next_id_async());
+                if round % 2 == number % 2
+                    && let Poll::Ready(id) = once(future.as_mut())
+                {
+                    return Some(id.unwrap());
+                }
+                (round % 7 > 0).then(|| block_on(future).unwrap())
+            });
+            kept.collect::<Vec<_>>()
+        };
+        let tasks: Vec<_> = (0..4).map(|number| scope.spawn(move || task(number))).collect();
+        tasks.into_iter().flat_map(|task| task.join().unwrap()).collect()
+    });
+    assert!(found.len() > 3_000);
+    assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len());
+}
