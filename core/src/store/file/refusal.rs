@@ -65,8 +65,12 @@ fn explain(dir: &Path, file: &Path, why: &io::Error) -> Error {
     if let Some(misplaced) = why.get_ref().and_then(|inner| inner.downcast_ref::<Misplaced>()) {
         return error(dir, ErrorKind::StoreUnsuitable, format!("{}: {misplaced}", file.display()));
     }
-    let (kind, hint) = match why.kind() {
-        _ if let Some(known) = system::hint(why) => known,
+    let (kind, hint) = system::hint(why).unwrap_or_else(|| hint(why.kind()));
+    error(dir, kind, format!("{}: {why}: {hint}", file.display()))
+}
+
+fn hint(kind: Io) -> (ErrorKind, &'static str) {
+    match kind {
         Io::PermissionDenied => (ErrorKind::StoreAuth, "this account must be able to read and write there"),
         Io::ReadOnlyFilesystem => (ErrorKind::StoreReadonly, "remount it for writing, or name another folder"),
         Io::StorageFull | Io::QuotaExceeded => (ErrorKind::StoreReadonly, "no space left: free some, or name another folder"),
@@ -76,6 +80,5 @@ fn explain(dir: &Path, file: &Path, why: &io::Error) -> Error {
         Io::IsADirectory => (ErrorKind::StoreUnsuitable, "a folder stands where a file is needed: remove it"),
         Io::InvalidFilename | Io::InvalidInput => (ErrorKind::Spec, "name another folder"),
         _ => (ErrorKind::StoreUnreachable, "look at the disk and the system's log"),
-    };
-    error(dir, kind, format!("{}: {why}: {hint}", file.display()))
+    }
 }
