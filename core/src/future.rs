@@ -6,14 +6,15 @@
 use crate::builder::Builder;
 use crate::error::{ErrorKind, Result};
 use crate::id::Id;
+use crate::lease;
 use crate::numbers::{Numbers, Supply};
 use crate::pending::Pending;
 use crate::snowflake::{Snowflake, batch_in_pieces};
-use crate::source::Source;
 use crate::spec::Spec;
 use crate::sync::Mutex;
 use crate::wait::Wait;
 use std::future::poll_fn;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -87,34 +88,17 @@ async fn call<T: Send + 'static>(mut call: impl FnMut(Wait<'_>) -> Result<T> + S
     if would_block(&now) { Pending::future(Duration::MAX, call).await } else { now }
 }
 
+/// A future's wait, which the closing of its handle ends.
+///
+/// # Errors
+/// `CLOSED`.
+fn open_wait<'a>(wait: Wait<'a>, ended: &'a AtomicBool) -> Result<Wait<'a>> {
+    let wait = wait.begun().ended_by(ended);
+    wait.check_open().map(|()| wait)
+}
+
 async fn open(spec: Spec) -> Result<Snowflake> {
     call(move |wait| Snowflake::open_spec(spec.clone(), wait)).await
-}
-
-/// The next ID; a call that need not wait takes no handle of its own.
-async fn next(ids: &(impl Source + Clone)) -> Result<Id> {
-    let now = ids.next_id_for(Duration::ZERO);
-    if !would_block(&now) {
-        return now;
-    }
-    let ids = ids.clone();
-    Pending::future(Duration::MAX, move |wait| ids.next_id_for(wait)).await
-}
-
-async fn batch(ids: impl Source, count: usize) -> Result<Vec<Id>> {
-    call(batch_in_pieces(count, move |rest: &mut [Id], wait| ids.fill_for(rest, wait))).await
-}
-
-async fn discard(ids: impl Source) -> Result<()> {
-    call(move |wait| ids.discard_for(wait)).await
-}
-
-/// Closes a handle before its first wait, so also where the future is dropped then.
-async fn close(ids: &(impl Source + Clone)) {
-    if ids.close_for(Duration::ZERO).is_err() {
-        let ids = ids.clone();
-        let _ = Pending::future(Duration::MAX, move |wait| ids.close_for(wait)).await;
-    }
 }
 
 impl Builder {
@@ -127,7 +111,6 @@ impl Builder {
     }
 }
 
-/// A call that waits has a handle of its own: closing this one does not end it, and dropping its future does.
 impl Snowflake {
     /// Opens a generator like [`open`](Snowflake::open), as a future.
     ///
@@ -152,7 +135,12 @@ impl Snowflake {
     /// # Errors
     /// As [`next_id`](Snowflake::next_id).
     pub async fn next_id_async(&self) -> Result<Id> {
-        next(self).await
+        let now = self.next_id_for(Duration::ZERO);
+        if !would_block(&now) {
+            return now;
+        }
+        let (shared, ended) = self.for_a_future();
+        Pending::future(Duration::MAX, move |wait| shared.slow_id(&open_wait(wait, &ended)?)).await
     }
 
     /// IDs like those of [`batch`](Snowflake::batch), as a future.
@@ -160,7 +148,8 @@ impl Snowflake {
     /// # Errors
     /// As [`batch`](Snowflake::batch).
     pub async fn batch_async(&self, count: usize) -> Result<Vec<Id>> {
-        batch(self.clone(), count).await
+        let (shared, ended) = self.for_a_future();
+        call(batch_in_pieces(count, move |rest: &mut [Id], wait| shared.fill(rest, &open_wait(wait, &ended)?))).await
     }
 
     /// Gives a leased node number back like [`release_node`](Snowflake::release_node), as a future.
@@ -168,16 +157,20 @@ impl Snowflake {
     /// # Errors
     /// As [`release_node`](Snowflake::release_node).
     pub async fn release_node_async(&self) -> Result<()> {
-        discard(self.clone()).await
+        let (shared, ended) = self.for_a_future();
+        call(move |wait| lease::release_node(&shared, &open_wait(wait, &ended)?)).await
     }
 
     /// Closes this handle like [`close`](Snowflake::close), as a future. A last handle that is dropped without it may hold its thread up for 200 ms.
     pub async fn close_async(&self) {
-        close(self).await;
+        // Before the first wait, so also where the future is dropped then.
+        if self.close_for(Duration::ZERO).is_err() {
+            let (shared, _) = self.for_a_future();
+            let _ = Pending::future(Duration::MAX, move |wait| shared.wait_until_left(&wait)).await;
+        }
     }
 }
 
-/// A call that waits has a handle of its own.
 impl Numbers {
     /// Opens a spec like [`open`](Numbers::open), as a future.
     ///
@@ -192,7 +185,12 @@ impl Numbers {
     /// # Errors
     /// As [`next_id`](Numbers::next_id).
     pub async fn next_id_async(&self) -> Result<Id> {
-        next(self).await
+        let now = self.next_id_for(Duration::ZERO);
+        if !would_block(&now) {
+            return now;
+        }
+        let numbers = self.clone();
+        Pending::future(Duration::MAX, move |wait| numbers.next_id_for(wait)).await
     }
 
     /// Numbers like those of [`batch`](Numbers::batch), as a future.
@@ -200,7 +198,8 @@ impl Numbers {
     /// # Errors
     /// As [`batch`](Numbers::batch).
     pub async fn batch_async(&self, count: usize) -> Result<Vec<Id>> {
-        batch(self.clone(), count).await
+        let numbers = self.clone();
+        call(batch_in_pieces(count, move |rest: &mut [Id], wait| numbers.fill_for(rest, wait))).await
     }
 
     /// Drops what is prepared like [`discard`](Numbers::discard), as a future.
@@ -208,12 +207,14 @@ impl Numbers {
     /// # Errors
     /// As [`discard`](Numbers::discard).
     pub async fn discard_async(&self) -> Result<()> {
-        discard(self.clone()).await
+        let numbers = self.clone();
+        call(move |wait| numbers.discard_for(wait)).await
     }
 
     /// Closes all handles of these numbers like [`close`](Numbers::close), as a future.
     pub async fn close_async(&self) {
-        close(self).await;
+        let numbers = self.clone();
+        let _ = call(move |wait| numbers.close_for(wait)).await;
     }
 }
 
@@ -221,7 +222,7 @@ impl Numbers {
 mod loom_tests {
     use super::*;
     use loom::thread;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::Ordering;
     use std::task::Wake;
 
     #[derive(Default)]

@@ -54,7 +54,7 @@ fn all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
     results
 }
 
-fn once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+fn once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -161,6 +161,21 @@ fn a_future_that_is_dropped_gives_its_call_up() {
         assert!(since.elapsed() < LONG / 10, "{ended:?} of 20");
         thread::yield_now();
     }
+}
+
+#[test]
+fn closing_a_handle_ends_its_futures_and_no_others() {
+    let (ids, other) = (slow(917), slow(917));
+    ids.batch(16).unwrap();
+    let mut own = [Box::pin(ids.next_id_async()) as Pin<Box<dyn Future<Output = _>>>, Box::pin(ids.next_id_async())];
+    let mut batch = Box::pin(ids.batch_async(1_000));
+    let mut others = Box::pin(other.next_id_async());
+    assert!(own.iter_mut().all(|call| once(call.as_mut()).is_pending()));
+    assert!(once(batch.as_mut()).is_pending() && once(others.as_mut()).is_pending());
+    ids.close();
+    assert!(all(own.into()).into_iter().all(|id| kind(id) == ErrorKind::Closed));
+    assert_eq!(kind(block_on(batch)), ErrorKind::Closed);
+    assert!(block_on(others).is_ok());
 }
 
 #[test]

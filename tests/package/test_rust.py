@@ -1,10 +1,18 @@
 """The crates as they are published: the library in a program of its own, and the command."""
 
+import json
 import os
+import re
 import shutil
+import signal
+import socket
 import subprocess
 import tarfile
+import time
+import urllib.error
+import urllib.request
 
+import servers
 from conftest import ROOT
 
 
@@ -41,6 +49,67 @@ def test_the_crate(tmp_path, example):
     shutil.copy(ROOT / "Cargo.lock", program)
     local = {"FRAZIL_HOME": str(tmp_path / "local")}
     subprocess.run(["cargo", "run", "--quiet"], cwd=program, check=True, env=environment() | local)
+
+
+def answer(url, data=None):
+    """The status and the text with which a service answers."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=20) as told:
+            return told.status, told.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read().decode()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def test_the_page_of_rust(tmp_path):
+    """Each sample is a program, with the dependencies that the page names; the first one is a web service."""
+    (crate,) = packed(tmp_path, "frazil")
+    page = (ROOT / "docs/rust.md").read_text()
+    (named,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    samples = re.findall(r"^```rust\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    program = tmp_path / "program"
+    (program / "src/bin").mkdir(parents=True)
+    for number, sample in enumerate(samples):
+        (program / f"src/bin/sample{number}.rs").write_text(sample)
+    assert named.count("../frazil/core") == 1
+    manifest = '[package]\nname = "samples"\nedition = "2024"\n\n' + named.replace("../frazil/core", f"../{crate.name}")
+    (program / "Cargo.toml").write_text(manifest)
+    shutil.copy(ROOT / "Cargo.lock", program)
+    subprocess.run(["cargo", "build", "--quiet"], cwd=program, check=True, env=environment())
+
+    with servers.start("postgresql") as database:
+        place = f"127.0.0.1:{free_port()}"
+        env = {**os.environ, "FRAZIL_HOME": str(tmp_path / "local"), "DATABASE_URL": database.url, "ADDRESS": place}
+        built = ROOT / "target/debug"
+        for number in range(1, len(samples)):
+            subprocess.run([built / f"sample{number}"], check=True, env=env, timeout=60)
+        with subprocess.Popen([built / "sample0"], env=env) as service:
+            try:
+                orders = f"http://{place}/orders"
+                told = None
+                for _ in range(600):
+                    try:
+                        told = answer(orders, b"coffee")
+                        break
+                    except urllib.error.URLError:
+                        time.sleep(0.1)
+                status, order = told
+                found = json.loads(order)
+                assert (status, found["item"], int(found["id"]) > 2**53) == (200, "coffee", True)
+                assert answer(f"{orders}/{found['id']}") == (200, order)
+                assert answer(f"{orders}/7") == (404, "no such order")
+                status, why = answer(f"{orders}/-1")
+                assert status == 400 and "ID_INVALID" in why
+                service.send_signal(signal.SIGINT)
+                assert service.wait(timeout=30) == 0
+            finally:
+                service.kill()
+        held = subprocess.run([built / "frazil", "nodes", database.url, "--json"], capture_output=True, text=True, check=False)
+        assert '"state": "free"' in held.stdout or '"state":"free"' in held.stdout, held
 
 
 def test_the_command(tmp_path):

@@ -67,7 +67,10 @@ pub struct Snowflake {
     /// With the names of this handle's spec, which another of the same bits may lack.
     layout: Layout,
     spec: Arc<Spec>,
+    /// True once this handle is closed: what the fast path reads, without another pointer.
     closed: AtomicBool,
+    /// True once this handle is closed: what calls that wait read. A future's may outlive the handle.
+    ended: Arc<AtomicBool>,
     first_call: FirstCall,
 }
 
@@ -98,13 +101,17 @@ impl Snowflake {
         let plan = spec.plan()?;
         let after = plan.check_after()?;
         let shared = registry::open(&plan, &spec, &wait)?;
-        let ids =
-            Snowflake { shared, layout: plan.layout, spec: Arc::new(spec), closed: AtomicBool::new(false), first_call: FirstCall::over() };
+        let ids = Snowflake::new(shared, plan.layout, Arc::new(spec), true);
         if let Some((id, tick)) = after {
             ids.generator().pass(id, tick);
         }
         ids.generator().wait_until_open(&wait)?;
         Ok(ids)
+    }
+
+    fn new(shared: Arc<SharedGenerator>, layout: Layout, spec: Arc<Spec>, is_open: bool) -> Self {
+        let (closed, ended) = (AtomicBool::new(!is_open), Arc::new(AtomicBool::new(!is_open)));
+        Snowflake { shared, layout, spec, closed, ended, first_call: FirstCall::over() }
     }
 
     /// The next ID. Waits as the policies say.
@@ -315,6 +322,7 @@ impl Snowflake {
     /// `WOULD_BLOCK` where the store has not been told yet: that goes on in the background.
     pub fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         if !self.closed.swap(true, Ordering::AcqRel) {
+            self.ended.store(true, Ordering::Release);
             self.shared.let_go();
         }
         self.shared.wait_until_left(&wait.into().begun())
@@ -402,7 +410,12 @@ impl Snowflake {
 
     /// A call's wait, which the closing of this handle ends.
     fn waiting<'a>(&'a self, wait: Wait<'a>) -> Wait<'a> {
-        wait.begun().ended_by(&self.closed)
+        wait.begun().ended_by(&self.ended)
+    }
+
+    /// The generator, and what ends a call on it: for a call that waits without the handle.
+    pub(crate) fn for_a_future(&self) -> (Arc<SharedGenerator>, Arc<AtomicBool>) {
+        (Arc::clone(&self.shared), Arc::clone(&self.ended))
     }
 
     /// Claims 1 to `most` stamps.
@@ -419,14 +432,8 @@ impl Snowflake {
 impl Clone for Snowflake {
     /// Another handle on the same state; the clone of a closed handle is closed.
     fn clone(&self) -> Self {
-        let open = !self.closed.load(Ordering::Acquire) && self.shared.take_handle();
-        Snowflake {
-            shared: Arc::clone(&self.shared),
-            layout: self.layout.clone(),
-            spec: Arc::clone(&self.spec),
-            closed: AtomicBool::new(!open),
-            first_call: FirstCall::over(),
-        }
+        let is_open = !self.closed.load(Ordering::Acquire) && self.shared.take_handle();
+        Snowflake::new(Arc::clone(&self.shared), self.layout.clone(), Arc::clone(&self.spec), is_open)
     }
 }
 
@@ -498,6 +505,6 @@ impl Snowflake {
     pub(crate) fn over(generator: Generator) -> Self {
         let (layout, shared) = (generator.layout.clone(), SharedGenerator::new(generator, true, "".into(), None));
         let spec = Spec::parse("standard node=1").expect("a good spec");
-        Snowflake { shared: Arc::new(shared), layout, spec: Arc::new(spec), closed: AtomicBool::new(false), first_call: FirstCall::over() }
+        Snowflake::new(Arc::new(shared), layout, Arc::new(spec), true)
     }
 }
