@@ -174,5 +174,14 @@ def test_the_site_builds():
     """With warnings as errors: an unknown page or anchor is one."""
     built = subprocess.run([ROOT / "scripts/guide.sh"], check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
     assert built.returncode == 0, built.stdout + built.stderr
-    index = (ROOT / "build/guide/index.html").read_text()
-    assert "errors.html" in index and "concepts.html" in index
+    site = ROOT / "build/guide"
+    index = (site / "index.html").read_text()
+    assert "errors.html" in index and "concepts.html" in index and "site/texts/example-fastapi.html" in index
+    start = (site / "start.html").read_text()
+    assert start.count('data-sync-group="language"') == 5, "each language is a tab"
+    assert 'id="c.frazil_snowflake_open"' in (site / "site/c.html").read_text()
+    assert "Opens the generator" in (site / "site/node.html").read_text()
+    search = json.loads((site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
+    # The search shows these before all others.
+    found = {words: search["docnames"][page] for words, places in search["indexentries"].items() for page, _, is_main in places if is_main}
+    assert (found["uuid vs snowflake"], found["clock back"], found["duplicate key"]) == ("compare", "concepts", "questions")
