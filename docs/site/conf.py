@@ -108,7 +108,7 @@ def tabs(items):
 
 
 def tabbed(source):
-    """The same sample in several languages, one after the other, becomes tabs."""
+    """Samples in several languages, one after the other, become tabs."""
 
     def as_tabs(match):
         fences = re.findall(FENCE, match[0], re.MULTILINE)

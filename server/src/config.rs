@@ -60,7 +60,7 @@ impl Config {
             return Err(spec_error(format!("{} is lent, which takes Redis' protocol: give --resp", plan.name)));
         }
         let gate = Gate::new(settings.tokens, plans.iter().map(|plan| plan.name.clone()).collect())?;
-        let tls = Tls::new(settings.tls_cert, settings.tls_key, settings.tls_client_ca)?;
+        let tls = Tls::new(settings.tls_cert, settings.tls_key, settings.tls_client_ca, settings.tls_client_crl)?;
         let far = places.iter().map(|(_, place)| place.address()).find(|address| !address.ip().is_loopback());
         let knows_clients = gate.is_closed() || tls.as_ref().is_some_and(Tls::knows_clients);
         if let Some(far) = far.filter(|_| !knows_clients && !settings.insecure.unwrap_or(false)) {
@@ -73,6 +73,9 @@ impl Config {
             count: limit("max-count", settings.max_count, 10_000, 1..=1_000_000)?,
             wait: Duration::from_millis(limit("max-wait-ms", settings.max_wait_ms, 1_000, 0..=600_000)?),
             connections: limit("max-connections", settings.max_connections, 10_000, 1..=1_000_000)?,
+            resp_idle: Some(limit("resp-idle-ms", settings.resp_idle_ms, 0, 0..=86_400_000)?)
+                .filter(|ms| *ms > 0)
+                .map(Duration::from_millis),
         };
         let drain_delay = Duration::from_millis(limit("drain-delay-ms", settings.drain_delay_ms, 0, 0..=600_000)?);
         let threads = limit("threads", settings.threads, processors, 1..=1024)?;
@@ -186,6 +189,7 @@ mod tests {
         for (change, told) in [
             (&(|s: &mut Settings| s.max_count = Some(0)) as &dyn Fn(&mut Settings), "max-count=0 is out of range: 1 to 1000000"),
             (&|s| s.drain_delay_ms = Some(600_001), "drain-delay-ms=600001 is out of range: 0 to 600000"),
+            (&|s| s.resp_idle_ms = Some(86_400_001), "resp-idle-ms=86400001 is out of range: 0 to 86400000"),
             (&|s| s.named.clear(), "nothing to serve"),
             (&|s| s.hosts = Some("ids:80".into()), "\"ids:80\" is not a host name"),
             (&|s| s.http = Some("localhost".into()), "http=\"localhost\" is not an address"),

@@ -1,6 +1,7 @@
 //! The metrics: the core's own table for each name, and those of the server.
 
 use crate::names::Name;
+use crate::process_metrics::OfProcess;
 use frazil::{Metric, Stats};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -46,6 +47,8 @@ impl Port {
 
 pub struct Metrics {
     registry: Registry,
+    /// Those without the server's prefix.
+    of_process: Registry,
     pub panics: Counter,
     pub log_lines_lost: Counter,
     /// 1, or 0 after a reload that kept what was there.
@@ -107,7 +110,9 @@ impl Metrics {
             })
         };
         let (http, resp, admin) = (port("http"), port("resp"), port("admin"));
-        Metrics { registry, panics, log_lines_lost, last_reload, certificate_expires, http, resp, admin }
+        let mut of_process = Registry::default();
+        of_process.register_collector(Box::new(OfProcess::now()));
+        Metrics { registry, of_process, panics, log_lines_lost, last_reload, certificate_expires, http, resp, admin }
     }
 
     /// Returns all metrics as OpenMetrics text, which Prometheus reads.
@@ -117,6 +122,7 @@ impl Metrics {
         of_names.register_collector(Box::new(OfNames(all)));
         let mut text = String::new();
         prometheus_client::encoding::text::encode_registry(&mut text, &of_names)?;
+        prometheus_client::encoding::text::encode_registry(&mut text, &self.of_process)?;
         prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
         Ok(text)
     }

@@ -57,6 +57,11 @@ impl Refusal {
         Refusal { status: StatusCode::BAD_REQUEST, retry_after_ms: None, ..error.into() }
     }
 
+    /// Tells whether the caller, and not the request, was refused.
+    pub fn is_of_access(&self) -> bool {
+        matches!(self.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+    }
+
     /// Writes it in the form that Redis' client libraries parse: a word in capitals, then the reason, on one line.
     pub fn write_resp(&self, out: &mut Vec<u8>) {
         let word = match self.status {

@@ -48,6 +48,9 @@ pub struct Settings {
     /// Serve only clients that have a certificate which one in this PEM file has signed
     #[arg(long, value_name = "FILE")]
     pub tls_client_ca: Option<PathBuf>,
+    /// A PEM file with the revocation lists of these authorities: one of each that has signed a client's certificate; read again on SIGHUP
+    #[arg(long, value_name = "FILE")]
+    pub tls_client_crl: Option<PathBuf>,
     /// Listen beyond this machine, and serve anyone: without tokens, and without --tls-client-ca
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub insecure: Option<bool>,
@@ -63,6 +66,9 @@ pub struct Settings {
     /// The most connections of each port [10000]
     #[arg(long, value_name = "N")]
     pub max_connections: Option<usize>,
+    /// Close a connection of Redis' protocol that has asked for nothing for so long; 0: never [0]
+    #[arg(long, value_name = "MS")]
+    pub resp_idle_ms: Option<u64>,
     /// After SIGTERM, serve for this long while /readyz says that the server ends [0]
     #[arg(long, value_name = "MS")]
     pub drain_delay_ms: Option<u64>,
@@ -149,12 +155,14 @@ impl Settings {
             tls_cert: self.tls_cert.or(below.tls_cert),
             tls_key: self.tls_key.or(below.tls_key),
             tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
+            tls_client_crl: self.tls_client_crl.or(below.tls_client_crl),
             insecure: self.insecure.or(below.insecure),
             hosts: self.hosts.or(below.hosts),
             access_log: self.access_log.or(below.access_log),
             max_count: self.max_count.or(below.max_count),
             max_wait_ms: self.max_wait_ms.or(below.max_wait_ms),
             max_connections: self.max_connections.or(below.max_connections),
+            resp_idle_ms: self.resp_idle_ms.or(below.resp_idle_ms),
             drain_delay_ms: self.drain_delay_ms.or(below.drain_delay_ms),
             threads: self.threads.or(below.threads),
         }

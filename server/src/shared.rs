@@ -3,6 +3,7 @@
 use crate::metrics::Metrics;
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
+use crate::refusal_log::RefusalLog;
 use crate::tls::Tls;
 use crate::tokens::{Fingerprint, Gate, Right};
 use frazil::bindings::did_you_mean;
@@ -21,6 +22,8 @@ pub struct Limits {
     pub wait: Duration,
     /// The most connections per port.
     pub connections: usize,
+    /// The time after which a connection of Redis' protocol that asks for nothing is closed.
+    pub resp_idle: Option<Duration>,
 }
 
 /// The pairs of letters that a search for the name that was meant compares on each side of it, and the most names on each side.
@@ -36,6 +39,7 @@ pub struct Shared {
     /// Each request is logged.
     pub access_log: bool,
     pub metrics: Metrics,
+    pub refusal_log: RefusalLog,
     /// Sorted; set once all are open.
     names: OnceLock<Vec<Arc<Name>>>,
     ending: AtomicBool,
@@ -44,7 +48,8 @@ pub struct Shared {
 impl Shared {
     pub fn new(limits: Limits, gate: Gate, tls: Option<Tls>, hosts: Vec<String>, access_log: bool) -> Self {
         let metrics = Metrics::new(tls.as_ref().map(Tls::expires));
-        Shared { limits, gate, tls, hosts, access_log, metrics, names: OnceLock::new(), ending: AtomicBool::new(false) }
+        let (names, ending) = (OnceLock::new(), AtomicBool::new(false));
+        Shared { limits, gate, tls, hosts, access_log, metrics, refusal_log: RefusalLog::default(), names, ending }
     }
 
     pub fn serve(&self, mut names: Vec<Name>) {
@@ -133,7 +138,7 @@ mod tests {
     use crate::names::Plan;
 
     fn shared(names: impl Iterator<Item = String>) -> Shared {
-        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1 };
+        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1, resp_idle: None };
         let shared = Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false);
         shared.serve(names.map(|name| Plan::new(name, "segment store=memory").unwrap().open(Duration::ZERO.into()).unwrap()).collect());
         shared

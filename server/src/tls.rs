@@ -1,4 +1,5 @@
-//! TLS: the server's certificate and key, and the authorities of clients' certificates, from files that a reload reads again.
+//! TLS: the server's certificate and key, the authorities of clients' certificates, and those that they have revoked, from files that a reload
+//! reads again.
 
 use crate::protocol::Protocol;
 use crate::settings::spec_error;
@@ -7,8 +8,8 @@ use der::asn1::{AnyRef, GeneralizedTime, UtcTime};
 use der::{Decode, SliceReader, Tag, Tagged};
 use frazil::Result;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{Error as TlsError, RootCertStore, ServerConfig};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ struct Files {
     certificate: PathBuf,
     key: PathBuf,
     client_ca: Option<PathBuf>,
+    client_crl: Option<PathBuf>,
 }
 
 /// The configurations of the ports. With HTTP, HTTP/2 is negotiated in the handshake. On the admin port a client may come without a
@@ -46,7 +48,15 @@ impl Tls {
     ///
     /// # Errors
     /// `SPEC` for a file without the others that it needs, and for an invalid one.
-    pub fn new(certificate: Option<PathBuf>, key: Option<PathBuf>, client_ca: Option<PathBuf>) -> Result<Option<Self>> {
+    pub fn new(
+        certificate: Option<PathBuf>,
+        key: Option<PathBuf>,
+        client_ca: Option<PathBuf>,
+        client_crl: Option<PathBuf>,
+    ) -> Result<Option<Self>> {
+        if client_crl.is_some() && client_ca.is_none() {
+            return Err(spec_error("tls-client-crl is given without tls-client-ca: the file with the authorities of the lists".to_owned()));
+        }
         let (certificate, key) = match (certificate, key) {
             (Some(certificate), Some(key)) => (certificate, key),
             (None, None) if client_ca.is_none() => return Ok(None),
@@ -56,7 +66,7 @@ impl Tls {
                 return Err(spec_error(format!("{given} is given without tls-cert: the file with the server's certificate")));
             }
         };
-        let files = Files { certificate, key, client_ca };
+        let files = Files { certificate, key, client_ca, client_crl };
         let configs = ArcSwap::from_pointee(files.read()?);
         Ok(Some(Tls { files, configs }))
     }
@@ -114,9 +124,17 @@ impl Files {
                 for certificate in certificates("tls-client-ca", path)? {
                     roots.add(certificate).map_err(|error| told(&error))?;
                 }
-                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-                let optional = verifier.clone().allow_unauthenticated().build().map_err(|error| told(&error))?;
-                (verifier.build().map_err(|error| told(&error))?, optional)
+                let revoked = self.client_crl.as_deref().map(revocations).transpose()?.unwrap_or_default();
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).with_crls(revoked);
+                let told = |error: VerifierBuilderError| match (&error, &self.client_crl) {
+                    (VerifierBuilderError::InvalidCrl(_), Some(path)) => {
+                        let wanted = "lists of version 2 with a number, as RFC 5280 has them (openssl ca: crlnumber, crl_extensions)";
+                        spec_error(format!("tls-client-crl={} is broken: it must have {wanted}", path.display()))
+                    }
+                    _ => told(&error),
+                };
+                let optional = verifier.clone().allow_unauthenticated().build().map_err(told)?;
+                (verifier.build().map_err(told)?, optional)
             }
         };
         let config = |verifier| {
@@ -164,9 +182,18 @@ fn expiry(certificate: &[u8]) -> der::Result<i64> {
 }
 
 fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let found = CertificateDer::pem_file_iter(path).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+    all(key, path, "one or more certificates in PEM")
+}
+
+fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+    all("tls-client-crl", path, "one or more certificate revocation lists in PEM")
+}
+
+/// Reads all items of a kind, at least one.
+fn all<T: PemObject>(key: &str, path: &Path, wanted: &str) -> Result<Vec<T>> {
+    let found = T::pem_file_iter(path).and_then(|all| all.collect::<Result<Vec<_>, _>>());
     let found = found.and_then(|all| if all.is_empty() { Err(PemError::NoItemsFound) } else { Ok(all) });
-    found.map_err(|error| wrong(key, path, &error, "one or more certificates in PEM"))
+    found.map_err(|error| wrong(key, path, &error, wanted))
 }
 
 /// Makes the error for an invalid file, without the parser's own text, which could show its content.

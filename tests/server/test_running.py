@@ -174,6 +174,14 @@ def test_tokens(tmp_path):
         for code in ("NOAUTH", "WRONGPASS", "NOPERM|FORBIDDEN"):
             assert re.search(rf'^frazil_server_requests_total{{protocol="resp",code="({code})"}} [1-9]', metrics, re.MULTILINE)
         assert server.end() == 0
+        refused = [event for event in server.events() if event["event"] == "access.refused"]
+        assert {(event["protocol"], event["code"]) for event in refused} == {
+            *(("http", code) for code in ("UNAUTHORIZED", "FORBIDDEN")),
+            *(("admin", code) for code in ("UNAUTHORIZED", "FORBIDDEN")),
+            *(("resp", code) for code in ("NOAUTH", "WRONGPASS", "FORBIDDEN")),
+        }
+        assert all(event["peer"].startswith("127.0.0.1:") for event in refused)
+        assert all('the token "' in event["text"] for event in refused if event["code"] == "FORBIDDEN"), "whose it is"
         for secret in (SHOP, OPERATOR, OTHER):
             assert secret not in server.log.read_text() + metrics
 
@@ -194,6 +202,8 @@ def test_what_is_counted(tmp_path):
             [found] = [s.value for s in samples if labels.items() <= s.labels.items() and not s.name.endswith(("_bucket", "_sum"))]
             return found
 
+        assert 1e6 < value("process_resident_memory_bytes") < 1e9 and value("process_open_fds") > 5
+        assert 0 <= value("process_cpu_seconds") < PATIENCE_S and 0 <= time.time() - value("process_start_time_seconds") < PATIENCE_S
         assert value("frazil_issued", name="orders") == 1000 and value("frazil_issued", name="invoice") == 1
         assert value("frazil_lease_left_seconds", name="orders") > 0 and value("frazil_range_left", name="invoice") > 0
         assert value("frazil_server_requests", protocol="http", code="OK") == 1

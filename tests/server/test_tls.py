@@ -115,6 +115,38 @@ def test_clients_certificates(tmp_path, folder):
         assert (told.returncode, told.stdout) == (0, '{"ready":true}\n'), told
 
 
+def test_a_revoked_certificate(tmp_path, folder):
+    """Counts from the next connection on after a reload; a list that is broken changes nothing."""
+    crl = tmp_path / "now.crl"
+    shutil.copy(certificates.revoke(folder, "ca"), crl)
+    known = [f"--tls-client-ca={folder / 'ca.crt'}", f"--tls-client-crl={crl}"]
+
+    def is_served(client):
+        try:
+            with redis_over_tls(server, folder, client) as connection:
+                return connection.incr("orders") > 0
+        except (redis.ConnectionError, OSError):
+            return False
+
+    with Replica(tmp_path, NAME, *files(folder), *known, tls=knowing(folder, "next")) as server:
+        assert is_served("client") and is_served("next")
+        with redis_over_tls(server, folder, "client") as open_before:
+            assert open_before.incr("orders") > 0
+            shutil.copy(certificates.revoke(folder, "ca", "client"), crl)
+            assert is_served("client"), "it was not read yet"
+            server.reload("certificates.read")
+            assert not is_served("client") and is_served("next")
+            crl.write_text("nothing")
+            server.reload("certificates.kept")
+            assert "tls-client-crl=" in server.events()[-1]["text"]
+            assert not is_served("client") and is_served("next")
+            # A list of another authority says nothing of these.
+            shutil.copy(certificates.revoke(folder, "other-ca", "stranger"), crl)
+            server.reload("certificates.read")
+            assert not is_served("next")
+            assert open_before.incr("orders") > 0
+
+
 def test_files_that_change(tmp_path, folder):
     """A new certificate counts from the next connection on; a wrong file changes nothing, and open connections go on."""
     for end in ("crt", "key"):
@@ -186,6 +218,7 @@ def test_what_is_wrong_with_files(tmp_path, folder):
         ([crt], "tls-cert is given without tls-key"),
         ([key], "tls-key is given without tls-cert"),
         ([f"--tls-client-ca={folder / 'ca.crt'}"], "tls-client-ca is given without tls-cert"),
+        ([crt, key, f"--tls-client-crl={folder / 'ca.crt'}"], "tls-client-crl is given without tls-client-ca"),
         (["--tls-cert=/no/such/file", key], "tls-cert=/no/such/file cannot be read"),
         ([crt, "--tls-key=/no/such/file"], "tls-key=/no/such/file cannot be read"),
         ([f"--tls-cert={tmp_path / 'empty'}", key], "certificates in PEM"),
@@ -194,6 +227,7 @@ def test_what_is_wrong_with_files(tmp_path, folder):
         ([crt, f"--tls-key={locked}"], "openssl pkey"),
         ([crt, f"--tls-key={folder / 'client.key'}"], "client.key is not the key of the first certificate"),
         ([crt, key, f"--tls-client-ca={folder / 'ca.key'}"], "tls-client-ca="),
+        ([crt, key, f"--tls-client-ca={folder / 'ca.crt'}", f"--tls-client-crl={folder / 'ca.crt'}"], "revocation lists in PEM"),
     ):
         ended = run("check", NAME, *arguments)
         assert ended.returncode != 0 and told in ended.stderr and '"SPEC"' in ended.stderr, (told, ended.stderr)

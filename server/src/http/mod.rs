@@ -76,6 +76,9 @@ fn tell(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, since: I
         }
         Err(refused) => {
             port.refused(refused.code);
+            if refused.is_of_access() {
+                shared.refusal_log.tell("http", peer, refused.code, &refused.message);
+            }
             tinyid::refusal(path, &refused).unwrap_or_else(|| refusal(&refused))
         }
     };
@@ -148,7 +151,7 @@ mod tests {
     #[test]
     fn others_come_in_between_refusals() {
         const COUNT: usize = 1000;
-        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1 };
+        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1, resp_idle: None };
         let shared = Arc::new(Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false));
         let (_stopper, stop) = stop::channel();
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));

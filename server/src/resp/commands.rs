@@ -73,8 +73,12 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
             other(shared, session, name, &words, reply);
             // The reply already has the command's own error, which begins with its code.
             if let Some((b'-', error)) = reply.bytes[before..].split_first() {
-                let code = error.split(|&byte| byte == b' ').next().unwrap_or_default();
-                port.refused(&String::from_utf8_lossy(code));
+                let error = String::from_utf8_lossy(error);
+                let (code, text) = error.trim_end().split_once(' ').unwrap_or((&error, ""));
+                port.refused(code);
+                if matches!(code, "NOAUTH" | "WRONGPASS") {
+                    shared.refusal_log.tell("resp", session.peer, code, text);
+                }
                 return false;
             }
             Ok(())
@@ -84,6 +88,9 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         Ok(()) => port.answered(),
         Err(refusal) => {
             port.refused(refusal.code);
+            if refusal.is_of_access() {
+                shared.refusal_log.tell("resp", session.peer, refusal.code, &refusal.message);
+            }
             refusal.write_resp(&mut reply.bytes);
         }
     }
@@ -180,7 +187,7 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
             reply.error("ERR this is no HTTP: --http serves that");
         }
         b"RESET" => {
-            *session = Session::new(session.id);
+            *session = Session::new(session.id, session.peer);
             reply.is_3 = false;
             reply.simple("RESET");
         }

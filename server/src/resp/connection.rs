@@ -38,15 +38,18 @@ struct Patience {
     login: Duration,
     /// The longest time in which nothing of an answer is taken.
     untaken: Duration,
+    /// The longest time in which nothing is asked.
+    idle: Option<Duration>,
 }
 
-const PATIENCE: Patience = Patience { login: Duration::from_secs(75), untaken: Duration::from_secs(75) };
+const PATIENCE: Patience = Patience { login: Duration::from_secs(75), untaken: Duration::from_secs(75), idle: None };
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Serves a connection until the client closes it or the server stops; input that has arrived is answered first.
 pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
-    serve_with(PATIENCE, stream, peer, stop, shared).await;
+    let patience = Patience { idle: shared.limits.resp_idle, ..PATIENCE };
+    serve_with(patience, stream, peer, stop, shared).await;
 }
 
 async fn serve_with(
@@ -56,7 +59,7 @@ async fn serve_with(
     stop: Stop,
     shared: Arc<Shared>,
 ) {
-    let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed));
+    let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed), peer);
     let (mut came, mut reply, mut parser) = (BytesMut::new(), Reply::default(), Parser::default());
     let mut room = ROOM;
     let mut logged_in_by = Instant::now() + patience.login;
@@ -72,7 +75,11 @@ async fn serve_with(
             break;
         }
         let read = until.work(stream.read_buf(&mut came));
-        let read = if is_stranger { timeout_at(logged_in_by.into(), read).await.unwrap_or(None) } else { read.await };
+        let by = if is_stranger { Some(logged_in_by) } else { patience.idle.map(|idle| Instant::now() + idle) };
+        let read = match by {
+            Some(by) => timeout_at(by.into(), read).await.unwrap_or(None),
+            None => read.await,
+        };
         match read {
             Some(Ok(count)) if count > 0 => {}
             _ => {
@@ -186,7 +193,7 @@ mod tests {
     use tokio::task::JoinHandle;
 
     fn shared(gate: Gate) -> Arc<Shared> {
-        Arc::new(Shared::new(Limits { count: 1, wait: Duration::ZERO, connections: 1 }, gate, None, vec![], false))
+        Arc::new(Shared::new(Limits { count: 1, wait: Duration::ZERO, connections: 1, resp_idle: None }, gate, None, vec![], false))
     }
 
     /// A file that is deleted when the test ends.
@@ -237,6 +244,25 @@ mod tests {
             known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
             known.read_exact(&mut came[..5]).await.unwrap();
             assert_eq!(&came[..5], b"+OK\r\n");
+        });
+    }
+
+    #[test]
+    fn who_asks_for_nothing_is_closed_where_that_is_wanted() {
+        let shared = shared(Gate::new(None, vec![]).unwrap());
+        let (_stopper, stop) = stop::channel();
+        let patience = Patience { idle: Some(Duration::from_millis(300)), ..PATIENCE };
+        runtime().block_on(async {
+            let (mut steady, mut idle, mut came) = (begin(&shared, patience, stop.clone()).0, begin(&shared, patience, stop).0, [0; 7]);
+            idle.write_all(b"PING\r\n").await.unwrap();
+            idle.read_exact(&mut came).await.unwrap();
+            for _ in 0..6 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                steady.write_all(b"PING\r\n").await.unwrap();
+                steady.read_exact(&mut came).await.unwrap();
+                assert_eq!(&came, b"+PONG\r\n");
+            }
+            assert_eq!(idle.read(&mut came).await.unwrap(), 0);
         });
     }
 

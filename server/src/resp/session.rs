@@ -3,12 +3,14 @@
 use crate::lend::Place;
 use crate::share::Taken;
 use crate::tokens::Fingerprint;
+use std::net::SocketAddr;
 
 /// The longest label, in bytes.
 const LONGEST_LABEL: usize = 64;
 
 pub struct Session {
     pub id: u64,
+    pub peer: SocketAddr,
     /// The fingerprint of the client's token. Each command checks it again, because tokens change while a connection is open.
     pub token: Option<Fingerprint>,
     label: Vec<u8>,
@@ -21,8 +23,8 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new(id: u64) -> Self {
-        Session { id, token: None, label: vec![], place: None, room: None, is_over: false }
+    pub fn new(id: u64, peer: SocketAddr) -> Self {
+        Session { id, peer, token: None, label: vec![], place: None, room: None, is_over: false }
     }
 
     pub fn label(&self) -> &[u8] {

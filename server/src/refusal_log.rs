@@ -1,0 +1,60 @@
+//! The refusals of access in the log: who asked, and what for, so that a lost token or a scan is noticed.
+
+use crate::log;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The most lines in a second: whoever is refused could fill the disk otherwise.
+const MOST: u32 = 20;
+const SECOND: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub struct RefusalLog(Mutex<Lines>);
+
+/// The lines of a second.
+#[derive(Default)]
+struct Lines {
+    begun: Option<Instant>,
+    told: u32,
+    left_out: u64,
+}
+
+impl RefusalLog {
+    /// Logs a refusal, unless there are too many; the next line tells how many were left out. `text` has the token's label, and no secret.
+    pub fn tell(&self, protocol: &str, peer: SocketAddr, code: &str, text: &str) {
+        let Some(left_out) = self.place(Instant::now()) else { return };
+        let (peer, left_out) = (peer.to_string(), left_out.to_string());
+        let fields = [("protocol", protocol), ("peer", &peer), ("code", code), ("text", text), ("left_out", &left_out)];
+        log::warning("access.refused", &fields);
+    }
+
+    /// Returns how many lines were left out before this one; `None` where it is left out, too.
+    fn place(&self, now: Instant) -> Option<u64> {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.begun.is_none_or(|begun| now.duration_since(begun) >= SECOND) {
+            (lines.begun, lines.told) = (Some(now), 0);
+        }
+        if lines.told == MOST {
+            lines.left_out += 1;
+            return None;
+        }
+        lines.told += 1;
+        Some(std::mem::take(&mut lines.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_has_so_many_lines_a_second() {
+        let (log, begun) = (RefusalLog::default(), Instant::now());
+        let told = |after: u64| (0..1_000).filter_map(|_| log.place(begun + Duration::from_millis(after))).collect::<Vec<_>>();
+        assert_eq!(told(0), [0; MOST as usize]);
+        assert!(told(999).is_empty());
+        let next = told(1_000);
+        assert_eq!((next.len(), next[0], next[1]), (MOST as usize, 1_980, 0));
+    }
+}
