@@ -73,6 +73,8 @@ if wanted demo-server test; then
     need redis-cli redis-tools
 fi
 if wanted test; then
+    # promtool, by which the guide's alerts are tested.
+    need promtool prometheus
     # The clients of frazil-server that its guide shows.
     need javac default-jdk-headless
     need php php-cli
