@@ -35,7 +35,9 @@ def revoke(folder, authority, *names):
     number.write_text("01\n")
     own = {"database": state, "crlnumber": number, "certificate": crt, "private_key": key, "default_md": "sha256", "default_crl_days": 2}
     lines = [f"{name}={value}" for name, value in own.items()]
-    config.write_text("\n".join(["[ca]", "default_ca=own", "[own]", *lines, "crl_extensions=ext", "[ext]", "authorityKeyIdentifier=keyid", ""]))
+    config.write_text(
+        "\n".join(["[ca]", "default_ca=own", "[own]", *lines, "crl_extensions=ext", "[ext]", "authorityKeyIdentifier=keyid", ""])
+    )
     for name in names:
         subprocess.run(["openssl", "ca", "-config", config, "-revoke", folder / f"{name}.crt"], check=True, capture_output=True)
     subprocess.run(["openssl", "ca", "-config", config, "-gencrl", "-out", crl], check=True, capture_output=True)
