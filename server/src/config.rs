@@ -73,6 +73,8 @@ impl Config {
             count: limit("max-count", settings.max_count, 10_000, 1..=1_000_000)?,
             wait: Duration::from_millis(limit("max-wait-ms", settings.max_wait_ms, 1_000, 0..=600_000)?),
             connections: limit("max-connections", settings.max_connections, 10_000, 1..=1_000_000)?,
+            connections_per_address: Some(limit("max-connections-per-address", settings.max_connections_per_address, 0, 0..=1_000_000)?)
+                .filter(|most| *most > 0),
             resp_idle: Some(limit("resp-idle-ms", settings.resp_idle_ms, 0, 0..=86_400_000)?)
                 .filter(|ms| *ms > 0)
                 .map(Duration::from_millis),

@@ -3,6 +3,7 @@
 use crate::config::Place;
 use crate::log;
 use crate::metrics::Port;
+use crate::peers::{self, Peers};
 use crate::stop::Stop;
 use frazil::{Error, ErrorKind, Result};
 use socket2::{SockRef, TcpKeepalive};
@@ -86,6 +87,8 @@ impl Bound {
 /// The limits of a port, and its answer beyond them.
 pub struct Door {
     pub most: usize,
+    /// The limits of each address, if there are any.
+    pub peers: Option<Arc<Peers>>,
     /// The reply to one connection too many; empty where the client would not understand it.
     pub full: &'static [u8],
 }
@@ -113,7 +116,8 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
             }
         };
         fails = false;
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let of_peer = door.peers.as_ref().map(|peers| peers.take(peer.ip()));
+        let (Ok(place), None | Some(Some(_))) = (Arc::clone(&places).try_acquire_owned(), &of_peer) else {
             port.turned_away.inc();
             // The socket's buffer is empty: it takes the reply at once, or the reply is dropped.
             let _ = stream.into_std().and_then(|mut stream| stream.write_all(door.full));
@@ -123,20 +127,20 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
         if stream.set_nodelay(true).is_err() {
             continue;
         }
-        tokio::spawn(connection(stream, peer, stop.clone(), Open::new(&port, place)));
+        tokio::spawn(connection(stream, peer, stop.clone(), Open::new(&port, (place, of_peer.flatten()))));
     }
 }
 
 /// The place and the count of an open connection, released however it ends.
 pub struct Open {
     port: Arc<Port>,
-    _place: OwnedSemaphorePermit,
+    _places: (OwnedSemaphorePermit, Option<peers::Place>),
 }
 
 impl Open {
-    fn new(port: &Arc<Port>, place: OwnedSemaphorePermit) -> Self {
+    fn new(port: &Arc<Port>, places: (OwnedSemaphorePermit, Option<peers::Place>)) -> Self {
         port.open.inc();
-        Open { port: Arc::clone(port), _place: place }
+        Open { port: Arc::clone(port), _places: places }
     }
 }
 

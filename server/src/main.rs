@@ -42,6 +42,7 @@ mod log_writer;
 mod metrics;
 mod mint;
 mod names;
+mod peers;
 mod process_metrics;
 mod protocol;
 mod refusal;

@@ -5,6 +5,7 @@ use crate::dispatch;
 use crate::lend::AT_ONCE;
 use crate::listen::{self, Bound, Door};
 use crate::names::{Name, Plan};
+use crate::peers::Peers;
 use crate::protocol::Protocol;
 use crate::shared::Shared;
 use crate::stop::{self, Stop};
@@ -134,7 +135,9 @@ fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> 
     let address = listener.local_addr().map_err(internal)?.to_string();
     log::info("listening", &[("protocol", protocol.name()), ("address", &address)]);
     let full = if shared.tls.is_some() { b"" } else { dispatch::full(protocol) };
-    let (port, door) = (Arc::clone(protocol.port(&shared.metrics)), Door { most: shared.limits.connections, full });
+    // Whatever one address does, probes are answered.
+    let peers = shared.limits.connections_per_address.filter(|_| protocol != Protocol::Admin).map(Peers::new);
+    let (port, door) = (Arc::clone(protocol.port(&shared.metrics)), Door { most: shared.limits.connections, peers, full });
     let shared = Arc::clone(shared);
     let connection = move |stream, peer, stop, open| dispatch::serve(protocol, stream, peer, stop, Arc::clone(&shared), open);
     Ok(listen::serve(listener, door, stop, port, connection))

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The limits of a request.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Limits {
     /// The most IDs per request.
     pub count: usize,
@@ -22,6 +22,8 @@ pub struct Limits {
     pub wait: Duration,
     /// The most connections per port.
     pub connections: usize,
+    /// The most of them that one address may have.
+    pub connections_per_address: Option<usize>,
     /// The time after which a connection of Redis' protocol that asks for nothing is closed.
     pub resp_idle: Option<Duration>,
 }
@@ -138,7 +140,7 @@ mod tests {
     use crate::names::Plan;
 
     fn shared(names: impl Iterator<Item = String>) -> Shared {
-        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1, resp_idle: None };
+        let limits = Limits { count: 1, connections: 1, ..Limits::default() };
         let shared = Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false);
         shared.serve(names.map(|name| Plan::new(name, "segment store=memory").unwrap().open(Duration::ZERO.into()).unwrap()).collect());
         shared

@@ -314,6 +314,41 @@ def test_one_connection_too_many(tmp_path):
         assert process.await_true(lambda: server.raw(b"PING\r\n") == b"+PONG\r\n", PATIENCE_S)
 
 
+def test_one_connection_too_many_of_an_address(tmp_path):
+    """Others go on, and so do probes."""
+
+    def opened(address):
+        connection = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S, source_address=(address, 0))
+        connection.sendall(b"PING\r\n")
+        try:
+            return connection, connection.recv(64) == b"+PONG\r\n"
+        except ConnectionResetError:
+            return connection, False
+
+    with Replica(tmp_path, "orders=standard node=1", "--max-connections-per-address=3") as server, contextlib.ExitStack() as stack:
+        ours = [opened("127.0.0.1") for _ in range(4)]
+        for connection, _ in ours:
+            stack.enter_context(connection)
+        assert [is_served for _, is_served in ours] == [True, True, True, False]
+        other, is_served = opened("127.0.0.2")
+        stack.enter_context(other)
+        assert is_served
+        probes = [stack.enter_context(contextlib.closing(server.connection("admin"))) for _ in range(5)]
+        for probe in probes:
+            probe.request("GET", "/readyz")
+            assert probe.getresponse().status == 200
+        metrics = server.ask("GET", "/metrics", port="admin")[2]
+        assert b'frazil_server_connections_turned_away_total{protocol="resp"} 1' in metrics
+        ours[0][0].close()
+
+        def has_place_again():
+            connection, is_served = opened("127.0.0.1")
+            stack.enter_context(connection)
+            return is_served
+
+        assert process.await_true(has_place_again, PATIENCE_S)
+
+
 def resident_kib(server):
     status = pathlib.Path(f"/proc/{server.running.pid}/status").read_text()
     return int(re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)[1])

@@ -144,14 +144,13 @@ mod tests {
     use crate::tokens::Gate;
     use crate::yielding;
     use std::sync::atomic::Ordering;
-    use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     /// A search for the name that was meant takes as long as a hundred IDs; hyper itself yields after some requests of a pipeline.
     #[test]
     fn others_come_in_between_refusals() {
         const COUNT: usize = 1000;
-        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1, resp_idle: None };
+        let limits = Limits { count: 1, connections: 1, ..Limits::default() };
         let shared = Arc::new(Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false));
         let (_stopper, stop) = stop::channel();
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));

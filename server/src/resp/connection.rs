@@ -193,7 +193,7 @@ mod tests {
     use tokio::task::JoinHandle;
 
     fn shared(gate: Gate) -> Arc<Shared> {
-        Arc::new(Shared::new(Limits { count: 1, wait: Duration::ZERO, connections: 1, resp_idle: None }, gate, None, vec![], false))
+        Arc::new(Shared::new(Limits { count: 1, connections: 1, ..Limits::default() }, gate, None, vec![], false))
     }
 
     /// A file that is deleted when the test ends.
