@@ -176,6 +176,12 @@ enum {
 typedef struct frazil_layout frazil_layout;
 
 /**
+ * A handle on a generator for one thread at a time: frazil_snowflake_local(). It is faster where threads share a generator, because
+ * it claims blocks of up to 64 IDs.
+ */
+typedef struct frazil_local frazil_local;
+
+/**
  * Numbers that are prepared ahead: a segment's, tickets', or a ring's, which are IDs. Each is given out
  * once in a process. Any number of threads may use a handle at once; free it when no call is
  * running.
@@ -749,6 +755,22 @@ frazil_status frazil_snowflake_open_for(const char *spec, int64_t max_wait_ms, f
 void frazil_snowflake_free(frazil_snowflake *ids);
 
 /**
+ * Makes a handle for one thread, which is the caller's to free. Its IDs are unique, and ascend within it; IDs of other handles lie
+ * between its blocks. What is left of a block when its tick is over is dropped, so no ID is old.
+ *
+ * Two threads must not use one such handle at once. It is a handle of its own: closing or freeing `ids` does not end it. In a forked
+ * child it leases anew, as `ids` does. frazil_snowflake_fill() is faster still where many IDs are wanted together.
+ */
+FRAZIL_NODISCARD
+frazil_status frazil_snowflake_local(const frazil_snowflake *ids,
+                                     frazil_local **local);
+
+/**
+ * Frees a handle for one thread, and closes the generator where it was the last handle. NULL is a no-op.
+ */
+void frazil_local_free(frazil_local *local);
+
+/**
  * The number of IDs that could be minted at this instant with no stamp ahead of the clock: with `lag`, the
  * credit for a burst. Never waits: FRAZIL_WOULD_BLOCK where the lease is used up, and another on its
  * way.
@@ -923,6 +945,12 @@ frazil_status frazil_snowflake_fill_for(const frazil_snowflake *ids,
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_batch(const frazil_snowflake *ids, int64_t *buffer, size_t count);
+
+/**
+ * The next ID of a handle for one thread. Waits and fails as frazil_snowflake_next().
+ */
+FRAZIL_NODISCARD
+frazil_status frazil_local_next(frazil_local *local, int64_t *id);
 
 /**
  * A new ID as text; the format, the buffer and their errors as in frazil_id_format().

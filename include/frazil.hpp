@@ -852,6 +852,27 @@ protected:
     std::unique_ptr<Handle, freeing> handle_;
 };
 
+/// A handle on a generator for one thread at a time, which claims blocks of up to 64 IDs: snowflake::local(). Its IDs are unique, and ascend
+/// within it. Moves, and frees itself at its end. Calls on a moved-from one are wrong_type.
+class local {
+public:
+    /// The next ID. Waits and fails as snowflake::next().
+    outcome<std::int64_t> next() {
+        std::int64_t id = 0;
+        const frazil_status status = frazil_local_next(handle_.get(), &id);
+        return detail::give(status, id);
+    }
+
+private:
+    friend class snowflake;
+    struct freeing {
+        void operator()(frazil_local *handle) const noexcept { frazil_local_free(handle); }
+    };
+    explicit local(frazil_local *raw) : handle_(raw) {}
+
+    std::unique_ptr<frazil_local, freeing> handle_;
+};
+
 /// A generator of IDs: unique, and strictly increasing over all threads and handles. Moves, and closes
 /// itself at its end. Calls on a moved-from one are wrong_type.
 class snowflake : public source<frazil_snowflake> {
@@ -873,6 +894,14 @@ public:
     /// As open, waiting at most so long; would_block when the next tick is further away.
     static result<snowflake> open_for(text_arg spec, wait_arg max_wait) {
         return opened<snowflake>(std::move(spec), max_wait, frazil_snowflake_open_for);
+    }
+
+    /// A handle of its own for one thread, which is faster where threads share a generator. Closing this one does not end it. Errors: only
+    /// wrong_type, of a moved-from generator.
+    outcome<frazil::local> local() const {
+        frazil_local *raw = nullptr;
+        const frazil_status status = frazil_snowflake_local(handle_.get(), &raw);
+        return detail::give(status, frazil::local(raw));
     }
 
     /// A new ID as text. Errors: as next.

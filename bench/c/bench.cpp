@@ -363,6 +363,17 @@ int main() {
         keep(frazil_snowflake_next(raw, &id));
         keep(id);
     }));
+    tests.push_back(two("2 threads: **frazil_local_next**, one of each", TWO_PARTS, [raw] {
+        struct own {
+            frazil_local *handle = nullptr;
+            explicit own(const frazil_snowflake *ids) { keep(frazil_snowflake_local(ids, &handle)); }
+            ~own() { frazil_local_free(handle); }
+        };
+        thread_local own mine(raw);
+        std::int64_t id;
+        keep(frazil_local_next(mine.handle, &id));
+        keep(id);
+    }));
     tests.push_back(two("2 threads: **frazil_numbers_next**, a segment", TWO_FETCH_ADD, number_of(segment)));
     tests.push_back(two("2 threads: **frazil_numbers_next**, a ring", TWO_FETCH_ADD, number_of(ring)));
     measure(tests);

@@ -81,6 +81,16 @@ pub(crate) unsafe fn reference<'a, T>(name: &str, pointer: *const T) -> Result<&
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
+/// Returns the object that an argument points to, which no other thread uses now.
+///
+/// # Safety
+/// The pointer is NULL, or valid for `'a` and nobody else's.
+#[inline]
+pub(crate) unsafe fn reference_mut<'a, T>(name: &str, pointer: *mut T) -> Result<&'a mut T> {
+    // SAFETY: NULL gives None; anything else is valid as the caller says.
+    unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
+}
+
 /// An out-parameter, written only when the call has succeeded.
 pub(crate) struct Out<T>(*mut T);
 

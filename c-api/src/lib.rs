@@ -27,8 +27,8 @@ pub use layout::{frazil_layout_equal, frazil_layout_field, frazil_layout_free, f
 pub use layout::{frazil_layout_max_id, frazil_layout_min_id};
 pub use lease::{frazil_lease, frazil_snowflake_close, frazil_snowflake_lease, frazil_snowflake_release_node};
 pub use lease::{frazil_snowflake_close_for, frazil_snowflake_release_node_for};
+pub use next::{frazil_local_next, frazil_snowflake_next, frazil_snowflake_next_for, frazil_snowflake_text};
 pub use next::{frazil_snowflake_batch, frazil_snowflake_fill, frazil_snowflake_fill_for};
-pub use next::{frazil_snowflake_next, frazil_snowflake_next_for, frazil_snowflake_text};
 pub use numbers::{frazil_buffered_open, frazil_buffered_open_for, frazil_segment_open, frazil_segment_open_for};
 pub use numbers::{frazil_numbers, frazil_numbers_close, frazil_numbers_discard, frazil_numbers_free, frazil_numbers_layout};
 pub use numbers::{frazil_numbers_batch, frazil_numbers_fill, frazil_numbers_fill_for, frazil_numbers_next};
@@ -37,6 +37,7 @@ pub use numbers::{frazil_numbers_last_error, frazil_numbers_next_for, frazil_num
 pub use numbers::{frazil_tickets_open, frazil_tickets_open_for};
 pub use object_id::{frazil_object_id_decode, frazil_object_id_new, frazil_object_id_parse, frazil_object_id_parts, frazil_object_id_text};
 pub use object_id::{frazil_object_id_max_id, frazil_object_id_min_id};
+pub use snowflake::{frazil_local, frazil_local_free, frazil_snowflake_local};
 pub use snowflake::{frazil_snowflake, frazil_snowflake_credit, frazil_snowflake_free, frazil_snowflake_set_time};
 pub use snowflake::{
     frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_observe, frazil_snowflake_spec,

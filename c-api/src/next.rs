@@ -2,9 +2,9 @@
 
 pub(crate) mod handle;
 
-use crate::convert::{TextOut, reference, text_format};
+use crate::convert::{Out, TextOut, reference, reference_mut, text_format};
 use crate::error::{frazil_status, guard_short};
-use crate::snowflake::frazil_snowflake;
+use crate::snowflake::{frazil_local, frazil_snowflake};
 use std::ffi::c_char;
 use std::time::Duration;
 
@@ -66,6 +66,17 @@ pub unsafe extern "C" fn frazil_snowflake_fill_for(
 pub unsafe extern "C" fn frazil_snowflake_batch(ids: *const frazil_snowflake, buffer: *mut i64, count: usize) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
     unsafe { handle::batch(ids, buffer, count) }
+}
+
+/// The next ID of a handle for one thread. Waits and fails as frazil_snowflake_next().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_local_next(local: *mut frazil_local, id: *mut i64) -> frazil_status {
+    guard_short(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says, and no other thread uses the handle now.
+        let (local, id) = unsafe { (reference_mut("local", local)?, Out::new("id", id)?) };
+        id.write(handle::uncancelled(Duration::MAX, |wait| local.ids.next_id_for(wait))?.get());
+        Ok(())
+    })
 }
 
 /// A new ID as text; the format, the buffer and their errors as in frazil_id_format().

@@ -511,6 +511,65 @@ CASE(threads) {
     frazil_snowflake_free(ids);
 }
 
+static void *mint_alone(void *argument) {
+    struct worker *worker = argument;
+    frazil_local *local = NULL;
+    worker->failed |= frazil_snowflake_local(worker->ids, &local) != FRAZIL_OK;
+    for (int i = 0; i < PER_THREAD; ++i) worker->failed |= frazil_local_next(local, &worker->place[i]) != FRAZIL_OK;
+    frazil_local_free(local);
+    worker->failed |= !ascending(worker->place, PER_THREAD);
+    return NULL;
+}
+
+/* Beside others that mint from the generator itself. */
+CASE(local_threads) {
+    frazil_snowflake *ids;
+    struct worker workers[THREADS];
+    pthread_t handles[THREADS];
+    OK(frazil_snowflake_open("standard node=317 exhausted=wait:60s", &ids));
+    for (int i = 0; i < THREADS; ++i) {
+        workers[i] = (struct worker){ids, minted + i * PER_THREAD, false};
+        CHECK(pthread_create(&handles[i], NULL, i % 2 ? mint : mint_alone, &workers[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; ++i) pthread_join(handles[i], NULL);
+    for (int i = 0; i < THREADS; ++i) CHECK(!workers[i].failed);
+    qsort(minted, COUNT(minted), sizeof minted[0], compare);
+    CHECK(ascending(minted, COUNT(minted)));
+    frazil_snowflake_free(ids);
+}
+
+/* It is a handle of its own; a child of its process leases anew, or is refused. */
+CASE(local_handles) {
+    frazil_snowflake *ids;
+    frazil_local *local = NULL, *none = NULL;
+    int64_t id = 0, before;
+    STATUS(frazil_snowflake_local(NULL, &local), FRAZIL_WRONG_TYPE);
+    CHECK(local == NULL && error_has("ids is NULL"));
+    STATUS(frazil_local_next(NULL, &id), FRAZIL_WRONG_TYPE);
+    CHECK(id == 0 && error_has("local is NULL"));
+    frazil_local_free(NULL);
+    OK(frazil_snowflake_open("standard node=318", &ids));
+    STATUS(frazil_snowflake_local(ids, NULL), FRAZIL_WRONG_TYPE);
+    OK(frazil_snowflake_local(ids, &local));
+    STATUS(frazil_local_next(local, NULL), FRAZIL_WRONG_TYPE);
+    CHECK(error_has("id is NULL"));
+    OK(frazil_local_next(local, &before));
+    OK(frazil_snowflake_close(ids));
+    OK(frazil_snowflake_local(ids, &none));
+    STATUS(frazil_local_next(none, &id), FRAZIL_CLOSED);
+    frazil_local_free(none);
+    frazil_snowflake_free(ids);
+    OK(frazil_local_next(local, &id));
+    CHECK(id > before);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) end_child(frazil_local_next(local, &id) == FRAZIL_FORKED ? 0 : __LINE__);
+    CHECK(ended_well(child));
+    OK(frazil_local_next(local, &before));
+    CHECK(before > id);
+    frazil_local_free(local);
+}
+
 CASE(open_for) {
     const char *seconds = "game server=1 detached=true";
     frazil_snowflake *ids = NULL;

@@ -383,6 +383,39 @@ CASE(registry) {
     CHECK(refused([] { snowflake other("standard node=407 exhausted=error"); }, errc::conflict));
 }
 
+CASE(local_threads) {
+    const snowflake ids("standard node=418 exhausted=wait:60s");
+    std::vector<std::vector<std::int64_t>> minted(4);
+    std::vector<std::thread> threads;
+    for (auto &mine : minted) {
+        threads.emplace_back([&ids, &mine] {
+            frazil::local own = ids.local();
+            for (int i = 0; i < 50000; ++i) mine.push_back(own.next());
+        });
+    }
+    for (auto &thread : threads) thread.join();
+    std::vector<std::int64_t> all;
+    for (const auto &mine : minted) {
+        CHECK(ascending(mine));
+        all.insert(all.end(), mine.begin(), mine.end());
+    }
+    std::sort(all.begin(), all.end());
+    CHECK(all.size() == 200000 && ascending(all));
+}
+
+CASE(local_handles) {
+    snowflake ids("standard node=419");
+    frazil::local own = ids.local();
+    const std::int64_t before = own.next();
+    ids.close();
+    frazil::local moved = std::move(own);
+    CHECK(moved.next() > before);
+    CHECK(refused([&] { own.next(); }, errc::wrong_type, {"local is NULL"}));
+    CHECK(refused([&] { ids.local().next(); }, errc::closed));
+    const snowflake other = std::move(ids);
+    CHECK(refused([&] { ids.local(); }, errc::wrong_type, {"ids is NULL"}));
+}
+
 CASE(threads) {
     const snowflake ids("standard node=408 exhausted=wait:60s");
     std::vector<std::vector<std::int64_t>> minted(4);

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::generator::{Claimed, Lease};
 use crate::id::Id;
 use crate::policy::Reaction;
+use crate::wait::Wait;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -76,12 +77,21 @@ impl Local {
     /// As [`Snowflake::next_id`].
     #[inline]
     pub fn next_id(&mut self) -> Result<Id> {
+        self.next_id_for(Duration::MAX)
+    }
+
+    /// The next ID, waiting no longer than the caller says.
+    ///
+    /// # Errors
+    /// As [`Snowflake::next_id_for`].
+    #[inline]
+    pub fn next_id_for<'a>(&mut self, wait: impl Into<Wait<'a>>) -> Result<Id> {
         if self.left == 0 || !self.is_good() {
-            return self.refill();
+            return self.refill(wait.into());
         }
         let id = self.take();
         // In a copy of the machine the block is the original's too.
-        if self.ids.generator().mark().is_of(&self.process, &self.generation) { Ok(id) } else { self.confirm(id) }
+        if self.ids.generator().mark().is_of(&self.process, &self.generation) { Ok(id) } else { self.confirm(id, wait.into()) }
     }
 
     /// Returns whether the block may be used. It is dropped by a forked child, when the tick is over, when the lease was given up (a copy of this
@@ -107,21 +117,22 @@ impl Local {
     /// An ID of which the hot path cannot tell that it is this process's.
     #[cold]
     #[inline(never)]
-    fn confirm(&mut self, id: Id) -> Result<Id> {
+    fn confirm(&mut self, id: Id, wait: Wait<'_>) -> Result<Id> {
         if self.ids.generator().mark().is_still(self.process) {
             return Ok(id);
         }
         (self.left, self.later) = (0, 0..0);
-        self.refill()
+        self.refill(wait)
     }
 
     /// The first ID of another tick or another block.
     #[cold]
     #[inline(never)]
-    fn refill(&mut self) -> Result<Id> {
+    fn refill(&mut self, wait: Wait<'_>) -> Result<Id> {
+        let wait = wait.begun();
         loop {
             if self.left > 0 || self.later.is_empty() || !self.is_good() {
-                self.claim()?;
+                self.claim(wait)?;
             }
             let run = self.ids.generator().run(self.node_bits, &self.later);
             (self.next, self.left, self.step) = (run.first.get() as u64, run.count, run.step);
@@ -135,7 +146,7 @@ impl Local {
     }
 
     /// Another block.
-    fn claim(&mut self) -> Result<()> {
+    fn claim(&mut self, wait: Wait<'_>) -> Result<()> {
         self.count();
         // Read before the claim: if the block is another lease's, or was called back, or the clock has shown a later tick meanwhile, the next
         // call claims anew.
@@ -147,7 +158,7 @@ impl Local {
         (self.left, self.later) = (0, 0..0);
         // Before it is claimed: nobody may be told of more than was issued.
         before.set_aside(BLOCK);
-        let claimed = self.ids.claim(BLOCK, Duration::MAX);
+        let claimed = self.ids.claim(BLOCK, wait);
         if let Ok(Claimed { lease, stamps, .. }) = &claimed {
             lease.set_aside(stamps.count);
             (self.block, self.process, self.generation) = (stamps.count, lease.process, lease.generation);
