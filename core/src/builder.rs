@@ -1,9 +1,9 @@
 //! A spec put together by calls instead of a line.
 
-use crate::error::Result;
+use crate::error::{Result, shown};
 use crate::id::Id;
 use crate::snowflake::Snowflake;
-use crate::spec::Spec;
+use crate::spec::{Spec, spec_error};
 use crate::time::show_duration;
 use crate::wait::Wait;
 use jiff::Timestamp;
@@ -32,7 +32,8 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Default)]
 #[must_use = "it opens nothing before `open` is called"]
 pub struct Builder {
-    preset: String,
+    /// One, or more by mistake.
+    presets: Vec<String>,
     options: Vec<(String, String)>,
 }
 
@@ -45,8 +46,9 @@ impl Snowflake {
 
 impl Builder {
     /// Takes the layout and the policies of a preset.
-    pub fn preset(self, name: &str) -> Self {
-        Builder { preset: name.to_owned(), ..self }
+    pub fn preset(mut self, name: &str) -> Self {
+        self.presets.push(name.to_owned());
+        self
     }
 
     /// Sets the layout: a [`Layout`](crate::Layout), or its text.
@@ -59,7 +61,7 @@ impl Builder {
         match Timestamp::try_from(epoch) {
             Ok(epoch) => self.set("epoch", epoch),
             // The spec refuses it by this text.
-            Err(_) => self.set("epoch", format_args!("{epoch:?}")),
+            Err(_) => self.set("epoch", unix_seconds(epoch).saturating_mul(1000)),
         }
     }
 
@@ -130,9 +132,18 @@ impl Builder {
     /// Returns the spec.
     ///
     /// # Errors
-    /// `SPEC` for an option that was set twice.
+    /// `SPEC` for what was set twice, and for a preset that is no single word.
     pub fn spec(&self) -> Result<Spec> {
-        Spec::from_parts(Some(&self.preset), &self.options)
+        let preset = match self.presets.as_slice() {
+            [] => "",
+            // A longer text would be a line, with options of its own.
+            [name] if !name.is_empty() && !name.contains(|c: char| c == '=' || c.is_whitespace()) => name,
+            [name] => return Err(spec_error(format!("{} is not the name of a preset", shown(name)))),
+            [name, other, ..] => {
+                return Err(spec_error(format!("the presets {} and {} are given: one of them", shown(name), shown(other))));
+            }
+        };
+        Spec::from_parts(Some(preset), &self.options)
     }
 
     /// Opens the generator.
@@ -150,6 +161,12 @@ impl Builder {
     pub fn open_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Snowflake> {
         Snowflake::open_spec(self.spec()?, wait)
     }
+}
+
+/// The seconds since 1970, also before it.
+fn unix_seconds(time: SystemTime) -> i128 {
+    let whole = |distance: Duration| i128::from(distance.as_secs());
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or_else(|before| -whole(before.duration()), whole)
 }
 
 /// A store's URL may hold a password: it is shown as the spec shows it.

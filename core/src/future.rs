@@ -4,16 +4,18 @@
 //! wakes the task once the call is over. A future that is dropped gives its call up.
 
 use crate::builder::Builder;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fork;
 use crate::id::Id;
 use crate::lease;
 use crate::numbers::{Numbers, Supply};
 use crate::pending::Pending;
 use crate::snowflake::{Snowflake, batch_in_pieces};
 use crate::spec::Spec;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, MutexGuard};
 use crate::wait::Wait;
 use std::future::poll_fn;
+use std::mem::needs_drop;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -27,8 +29,16 @@ impl<T> Answer<T> {
         Answer(Mutex::new((None, None)))
     }
 
+    fn lock(&self) -> MutexGuard<'_, (Option<T>, Option<Waker>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<T> {
+        self.lock().0.take()
+    }
+
     fn tell(&self, result: T) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         state.0 = Some(result);
         let waker = state.1.take();
         // A waker may poll the task at once.
@@ -37,19 +47,50 @@ impl<T> Answer<T> {
     }
 
     fn poll(&self, context: &Context<'_>) -> Poll<T> {
-        let (result, waker) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (result, waker) = &mut *self.lock();
         // A task may move: the last waker counts.
         *waker = Some(context.waker().clone());
         result.take().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
-/// Gives a call up when its future is dropped.
-struct GivenUp(Pending);
+/// A call whose result a future awaits. Dropping it gives the call up.
+struct Awaited<T: Send + 'static> {
+    pending: Pending,
+    /// The process that was told, and what.
+    answer: Arc<Answer<(u64, Result<T>)>>,
+    process: u64,
+}
 
-impl Drop for GivenUp {
+impl<T: Send + 'static> Awaited<T> {
+    /// Returns whether this is a forked child of the process whose call it is: what the parent was told, it takes.
+    fn is_a_parents(&self) -> bool {
+        fork::mark().is_child_of(self.process)
+    }
+
+    fn poll(&self, context: &Context<'_>) -> Poll<Result<T>> {
+        if self.is_a_parents() {
+            return Poll::Pending;
+        }
+        self.answer.poll(context).map(|(told, result)| if fork::mark().is_still(told) { result } else { result.and(Err(copied())) })
+    }
+}
+
+impl<T: Send + 'static> Drop for Awaited<T> {
     fn drop(&mut self) {
-        self.0.cancel();
+        self.pending.cancel();
+        // A handle that nobody has taken closes, and may wait for its store: on the thread of pending calls it does not.
+        if needs_drop::<T>()
+            && !self.is_a_parents()
+            && let Some((_, Ok(untaken))) = self.answer.take()
+        {
+            let mut untaken = Some(untaken);
+            let close = move |_: Wait<'_>| {
+                drop(untaken.take());
+                Ok(())
+            };
+            let _ = Pending::start(Duration::ZERO, close, drop);
+        }
     }
 }
 
@@ -58,7 +99,7 @@ impl Pending {
     /// forked child the future is never ready.
     ///
     /// # Errors
-    /// Those of the call; `INTERNAL` where no thread can be started.
+    /// Those of the call; `INTERNAL` where no thread can be started; `COPIED` where the machine was copied before the answer was taken.
     ///
     /// # Example
     /// ```
@@ -71,11 +112,17 @@ impl Pending {
     /// }
     /// ```
     pub async fn future<T: Send + 'static>(max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
-        let answer = Arc::new(Answer::new());
+        let (answer, process) = (Arc::new(Answer::new()), fork::mark().process());
         let told = Arc::clone(&answer);
-        let _given_up = GivenUp(Pending::start(max_wait, call, move |result| told.tell(result))?);
-        poll_fn(|context| answer.poll(context)).await
+        let pending = Pending::start(max_wait, call, move |result| told.tell((fork::mark().current(), result)))?;
+        let awaited = Awaited { pending, answer, process };
+        poll_fn(|context| awaited.poll(context)).await
     }
+}
+
+fn copied() -> Error {
+    let why = "this call was answered before the machine was copied, and each copy has the answer: make the call again";
+    Error::new(ErrorKind::Copied, why)
 }
 
 fn would_block<T>(now: &Result<T>) -> bool {

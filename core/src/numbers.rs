@@ -10,7 +10,7 @@ use crate::fork::{FirstCall, Written};
 use crate::id::Id;
 use crate::prefetch::{Prefetch, Purpose};
 use crate::segment;
-use crate::snowflake::{self, DROP_PATIENCE, Snowflake, drop_patience};
+use crate::snowflake::{self, Snowflake, drop_patience};
 use crate::spec::Spec;
 use crate::stats::{self, Counted, Stats};
 use crate::wait::Wait;
@@ -144,7 +144,7 @@ impl Numbers {
 
     /// Dropping a ring waits for its store, also where an event loop has no time left.
     fn dropped(self, error: Error, wait: &Wait<'_>) -> Error {
-        drop(self.close_for(wait.left().min(DROP_PATIENCE)));
+        drop(self.close_for(wait.left().min(drop_patience())));
         error
     }
 

@@ -219,6 +219,15 @@ impl<'a> Wait<'a> {
         Err(Error::new(ErrorKind::WouldBlock, "it is not over yet"))
     }
 
+    /// Lets others have their turn in the midst of a long call, where the caller comes back at once.
+    ///
+    /// # Errors
+    /// `WOULD_BLOCK` for a polled call, and for one that may not wait.
+    pub(crate) fn give_way(&self) -> Result<()> {
+        self.piece(Duration::ZERO)?;
+        if self.is_probe() { Err(Error::new(ErrorKind::WouldBlock, "it is not over yet")) } else { Ok(()) }
+    }
+
     /// Returns how long to wait now for what wakes no call.
     ///
     /// # Errors

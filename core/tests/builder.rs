@@ -58,6 +58,11 @@ fn a_value_is_refused_as_in_a_line() {
         (standard().epoch(SystemTime::UNIX_EPOCH + Duration::from_nanos(1)), ErrorKind::Spec, "finer than a millisecond"),
         (standard().rollback("later"), ErrorKind::Spec, "rollback="),
         (standard().preset("standart"), ErrorKind::Spec, "standard"),
+        (standard().preset("twitter worker=3"), ErrorKind::Spec, "is not the name of a preset"),
+        (standard().preset("node=5"), ErrorKind::Spec, "is not the name of a preset"),
+        (standard().preset("twitter").preset("leaf"), ErrorKind::Spec, "one of them"),
+        (standard().epoch(SystemTime::UNIX_EPOCH + Duration::from_secs(320_000_000_000)), ErrorKind::OutOfRange, "epoch="),
+        (standard().epoch(SystemTime::UNIX_EPOCH - Duration::from_secs(80_000_000_000)), ErrorKind::OutOfRange, "epoch="),
         (standard().layout("standard"), ErrorKind::Spec, "standard"),
     ] {
         let (found, text) = refused(&builder);

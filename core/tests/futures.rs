@@ -178,6 +178,130 @@ fn closing_a_handle_ends_its_futures_and_no_others() {
     assert!(block_on(others).is_ok());
 }
 
+/// An answer of before the fork is the parent's: the child must not have the same ID.
+#[test]
+fn a_forked_child_takes_no_answer() {
+    let ids = slow(918);
+    ids.batch(16).unwrap();
+    let mut future = Box::pin(ids.next_id_async());
+    assert!(once(future.as_mut()).is_pending());
+    // The answer is there, and was not taken yet.
+    thread::sleep(Duration::from_millis(1_500));
+    // SAFETY: the child polls a future that it inherited, and leaves.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let is_pending = once(future.as_mut()).is_pending();
+        // SAFETY: it ends the child, and nothing of the parent's.
+        unsafe { libc::_exit(i32::from(!is_pending)) };
+    }
+    let mut status = -1;
+    // SAFETY: a child of this process.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the child has the parent's answer");
+    assert!(once(future.as_mut()).is_ready());
+}
+
+/// An answer that was there before is in the original as well as in the copy.
+#[test]
+fn a_copy_of_the_machine_takes_no_answer_of_before() {
+    const OWN: &str = "FRAZIL_TEST_COPIED";
+    if std::env::var_os(OWN).is_none() {
+        // In a process of its own, in which no other test has a generator.
+        let me = std::env::current_exe().unwrap();
+        let name = "a_copy_of_the_machine_takes_no_answer_of_before";
+        let done = std::process::Command::new(me).args(["--exact", name]).env(OWN, "1").output().unwrap();
+        return assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    }
+    let layout = "layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
+    let ids = Snowflake::open(&format!("{layout} store=memory namespace=copied")).unwrap();
+    let mut future = Box::pin(async {
+        let _ = ids.batch(16);
+        ids.next_id_async().await
+    });
+    assert!(once(future.as_mut()).is_pending());
+    thread::sleep(Duration::from_millis(1_500));
+    frazil::restored();
+    assert_eq!(kind(block_on(future)), ErrorKind::Copied);
+}
+
+/// No future of another call waits meanwhile, and neither does the thread that drops one.
+#[test]
+fn a_handle_that_nobody_takes_holds_up_no_other_call() {
+    let folder = Folder::new("untaken");
+    let line = format!("standard store=file:{} detached=true", folder.0.display());
+    let mut opens = Box::pin(Snowflake::open_async(&line));
+    assert!(once(opens.as_mut()).is_pending());
+    thread::sleep(Duration::from_millis(500));
+    let held = folder.lock();
+    let since = Instant::now();
+    drop(opens);
+    assert!(since.elapsed() < Duration::from_millis(100), "{:?}", since.elapsed());
+    let others =
+        all((0..50).map(|_| Box::pin(Pending::future(LONG, |_| Ok(Instant::now()))) as Pin<Box<dyn Future<Output = _>>>).collect());
+    assert!(others.into_iter().all(|at: frazil::Result<Instant>| at.unwrap() - since < Duration::from_millis(150)));
+    drop(held);
+    // The number is given back.
+    let all = [(); 2].map(|()| {
+        Snowflake::open(&format!(
+            "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=file:{} namespace=two detached=true",
+            folder.0.display()
+        ))
+    });
+    assert!(all.iter().all(Result::is_ok));
+}
+
+/// A ring whose generator is open and refuses: it is closed on the thread of pending calls, which waits for no store.
+#[test]
+fn a_ring_that_cannot_be_filled_holds_up_no_other_call() {
+    let folder = Folder::new("ring");
+    drop(Snowflake::open(&format!("standard store=file:{}", folder.0.display())).unwrap());
+    let ahead = std::time::SystemTime::now() + Duration::from_secs(15);
+    let after = frazil::Layout::parse("standard").unwrap().min_id(ahead.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64);
+    let line = format!(
+        "standard store=file:{} detached=true size=64 empty=wait:50ms rollback=ahead:20s exhausted=wait:60s after={}",
+        folder.0.display(),
+        after.unwrap()
+    );
+    let is_over = Arc::new(AtomicUsize::new(0));
+    let over = Arc::clone(&is_over);
+    let locks = thread::spawn(move || {
+        while over.load(Ordering::SeqCst) == 0 {
+            let held = folder.lock();
+            thread::sleep(Duration::from_millis(300));
+            drop(held);
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let looks = Arc::clone(&is_over);
+    let longest = thread::spawn(move || {
+        let mut longest = Duration::ZERO;
+        while looks.load(Ordering::SeqCst) == 0 {
+            let since = Instant::now();
+            block_on(Pending::future(LONG, |_| Ok(()))).unwrap();
+            longest = longest.max(since.elapsed());
+        }
+        longest
+    });
+    let refused = block_on(Buffered::open_async(&line));
+    is_over.store(1, Ordering::SeqCst);
+    locks.join().unwrap();
+    assert_eq!(kind(refused), ErrorKind::Exhausted);
+    let longest = longest.join().unwrap();
+    assert!(longest < Duration::from_millis(150), "{longest:?}");
+}
+
+#[test]
+fn a_large_batch_gives_way() {
+    let ids = Snowflake::open("standard node=919 exhausted=ahead:1h").unwrap();
+    let mut batch = Box::pin(ids.batch_async(1 << 22));
+    let since = Instant::now();
+    assert!(once(batch.as_mut()).is_pending());
+    let first = since.elapsed();
+    let found = block_on(batch).unwrap();
+    assert!(found.len() == 1 << 22 && found.is_sorted());
+    assert!(first < since.elapsed() / 8, "{first:?} of {:?}", since.elapsed());
+}
+
 #[test]
 fn a_limit_ends_a_future() {
     let ids = slow(915);
@@ -190,14 +314,11 @@ fn a_limit_ends_a_future() {
 /// The store answers nobody while its locks are held.
 #[test]
 fn nothing_holds_up_the_thread_of_a_task() {
-    let folder = std::env::temp_dir().join(format!("frazil-futures-{}", std::process::id()));
-    drop(std::fs::remove_dir_all(&folder));
-    let line = format!("standard store=file:{}", folder.display());
+    let folder = Folder::new("thread");
+    let line = format!("standard store=file:{}", folder.0.display());
     let ids = block_on(Snowflake::open_async(&line)).unwrap();
     block_on(ids.next_id_async()).unwrap();
-    let mut held = Vec::new();
-    lock_in(&folder, &mut held);
-    assert!(!held.is_empty());
+    let held = folder.lock();
     let since = Instant::now();
     let other = format!("{line} detached=true");
     let (mut opens, mut closes) = (Box::pin(Snowflake::open_async(&other)), Box::pin(ids.close_async()));
@@ -206,7 +327,30 @@ fn nothing_holds_up_the_thread_of_a_task() {
     drop(held);
     assert!(block_on(opens).unwrap().next_id().is_ok());
     block_on(closes);
-    std::fs::remove_dir_all(folder).unwrap();
+}
+
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("frazil-futures-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&path));
+        Folder(path)
+    }
+
+    /// Holds all locks of the store: its calls wait.
+    fn lock(&self) -> Vec<File> {
+        let mut held = Vec::new();
+        lock_in(&self.0, &mut held);
+        assert!(!held.is_empty());
+        held
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
 }
 
 fn lock_in(path: &std::path::Path, held: &mut Vec<File>) {

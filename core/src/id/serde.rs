@@ -1,7 +1,7 @@
 //! An ID in serde's formats: a string where people and JavaScript read it, an `i64` in binary.
 
 use super::Id;
-use serde_core::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+use serde_core::de::{Deserialize, Deserializer, Error, Visitor};
 use serde_core::ser::{Serialize, Serializer};
 use std::fmt;
 
@@ -24,6 +24,7 @@ fn refused<E: Error>(error: crate::Error) -> E {
     E::custom(format_args!("{}: {error}", error.kind().name()))
 }
 
+#[derive(Clone, Copy)]
 struct Text;
 
 impl Visitor<'_> for Text {
@@ -42,8 +43,8 @@ impl Visitor<'_> for Text {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Id, E> {
-        let number = i64::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))?;
-        self.visit_i64(number)
+        // What is above an ID's range is told as of text.
+        i64::try_from(number).map_or_else(|_| self.visit_str(&number.to_string()), |number| self.visit_i64(number))
     }
 }
 
@@ -74,10 +75,7 @@ mod tests {
     fn what_is_no_id_is_refused() {
         let refused = |token: Token, why: &str| assert_de_tokens_error::<serde_test::Readable<Id>>(&[token], why);
         refused(Token::I64(-1), "ID_INVALID: -1 is negative: an ID is 0 to 9223372036854775807");
-        refused(
-            Token::U64(1 << 63),
-            "invalid value: integer `9223372036854775808`, expected an ID, as a string or an integer from 0 to 2^63 - 1",
-        );
+        refused(Token::U64(1 << 63), "ID_INVALID: \"9223372036854775808\" is not an ID in decimal: it is above 9223372036854775807");
         refused(
             Token::F64(1e18),
             "invalid type: floating point `1000000000000000000.0`, expected an ID, as a string or an integer from 0 to 2^63 - 1",

@@ -2,12 +2,15 @@
 //! call. Between a handle and its generator stands a `SharedGenerator` (`lease/shared.rs`): it counts the
 //! handles, and has the lease extended where the generator's slow path fails.
 
+mod batch;
 mod local;
 
+pub(crate) use batch::batch;
+pub use batch::{MAX_BATCH, batch_in_pieces};
 pub use local::Local;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::fork::{FirstCall, Written};
+use crate::error::{Error, Result};
+use crate::fork::FirstCall;
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
 use crate::layout::Layout;
@@ -42,9 +45,6 @@ pub const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) fn drop_patience() -> Duration {
     if pending::is_its_thread() { Duration::ZERO } else { DROP_PATIENCE }
 }
-
-/// The most IDs that [`Snowflake::batch`] makes at once; [`Snowflake::fill`] has no limit.
-pub const MAX_BATCH: usize = 1 << 24;
 
 /// A generator of IDs: unique, and strictly increasing over all threads and handles.
 ///
@@ -450,53 +450,6 @@ impl fmt::Debug for Snowflake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Snowflake({})", self.spec)
     }
-}
-
-/// `count` IDs that `fill` makes: all or nothing.
-///
-/// # Errors
-/// Those of `fill`; `OUT_OF_RANGE` for a count above [`MAX_BATCH`].
-pub(crate) fn batch(count: usize, fill: impl FnOnce(&mut [Id]) -> Result<()>) -> Result<Vec<Id>> {
-    check_count(count)?;
-    let mut ids = vec![Id::from_bits(0); count];
-    fill(&mut ids).map_err(|error| error.after_writing(0))?;
-    Ok(ids)
-}
-
-/// A batch that a call of [`Pending`](crate::Pending) fills in as many polls as it takes: each continues where the last one ended.
-///
-/// # Errors
-/// As [`Snowflake::batch_for`], once the call is made.
-pub fn batch_in_pieces<T: From<Id> + Clone>(
-    count: usize,
-    mut fill: impl FnMut(&mut [T], Wait<'_>) -> Result<()>,
-) -> impl FnMut(Wait<'_>) -> Result<Vec<T>> {
-    let (mut ids, mut written) = (Vec::new(), Written::new());
-    move |wait| {
-        if ids.is_empty() {
-            check_count(count)?;
-            ids = vec![T::from(Id::from_bits(0)); count];
-        }
-        loop {
-            let at = written.count();
-            let filled = fill(&mut ids[at..], wait);
-            written.add(filled.as_ref().map_or_else(Error::written, |()| count - at));
-            filled.map_err(|error| error.after_writing(0))?;
-            // Else a callback of the call has forked, and this is the child: it begins again.
-            if written.count() == count {
-                written = Written::new();
-                return Ok(std::mem::take(&mut ids));
-            }
-        }
-    }
-}
-
-fn check_count(count: usize) -> Result<()> {
-    if count > MAX_BATCH {
-        let why = format!("count={count} is out of range: 0 to {MAX_BATCH}; fill takes any number");
-        return Err(Error::new(ErrorKind::OutOfRange, why));
-    }
-    Ok(())
 }
 
 #[cfg(all(test, loom))]

@@ -62,7 +62,7 @@ async fn serve_with(
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed), peer);
     let (mut came, mut reply, mut parser) = (BytesMut::new(), Reply::default(), Parser::default());
     let mut room = ROOM;
-    let mut logged_in_by = Instant::now() + patience.login;
+    let (mut asked_last, mut logged_in_by) = (Instant::now(), Instant::now() + patience.login);
     let mut stopped = stop.clone();
     let told = pin!(stopped.told());
     let mut until = CancelOn::new(told);
@@ -75,7 +75,7 @@ async fn serve_with(
             break;
         }
         let read = until.work(stream.read_buf(&mut came));
-        let by = if is_stranger { Some(logged_in_by) } else { patience.idle.map(|idle| Instant::now() + idle) };
+        let by = if is_stranger { Some(logged_in_by) } else { patience.idle.map(|idle| asked_last + idle) };
         let read = match by {
             Some(by) => timeout_at(by.into(), read).await.unwrap_or(None),
             None => read.await,
@@ -127,6 +127,7 @@ async fn serve_with(
             }
         }
         if asked > 0 {
+            asked_last = Instant::now();
             shared.metrics.resp.took(since);
             if shared.access_log {
                 access_log::pipeline(peer, asked, refused, since);
@@ -253,16 +254,20 @@ mod tests {
         let (_stopper, stop) = stop::channel();
         let patience = Patience { idle: Some(Duration::from_millis(300)), ..PATIENCE };
         runtime().block_on(async {
-            let (mut steady, mut idle, mut came) = (begin(&shared, patience, stop.clone()).0, begin(&shared, patience, stop).0, [0; 7]);
+            let begin = || begin(&shared, patience, stop.clone()).0;
+            let (mut steady, mut idle, mut talker, mut came) = (begin(), begin(), begin(), [0; 7]);
             idle.write_all(b"PING\r\n").await.unwrap();
             idle.read_exact(&mut came).await.unwrap();
             for _ in 0..6 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
+                // An empty line asks for nothing.
+                let _ = talker.write_all(b"\r\n").await;
                 steady.write_all(b"PING\r\n").await.unwrap();
                 steady.read_exact(&mut came).await.unwrap();
                 assert_eq!(&came, b"+PONG\r\n");
             }
             assert_eq!(idle.read(&mut came).await.unwrap(), 0);
+            assert_eq!(talker.read(&mut came).await.unwrap(), 0);
         });
     }
 
