@@ -84,14 +84,14 @@ impl Local {
     ///
     /// # Errors
     /// As [`Snowflake::next_id_for`].
-    #[inline]
+    #[inline(always)]
     pub fn next_id_for<'a>(&mut self, wait: impl Into<Wait<'a>>) -> Result<Id> {
         if self.left == 0 || !self.is_good() {
-            return self.refill(wait.into());
+            return self.refill(wait);
         }
         let id = self.take();
         // In a copy of the machine the block is the original's too.
-        if self.ids.generator().mark().is_of(&self.process, &self.generation) { Ok(id) } else { self.confirm(id, wait.into()) }
+        if self.ids.generator().mark().is_of(&self.process, &self.generation) { Ok(id) } else { self.confirm(id, wait) }
     }
 
     /// Returns whether the block may be used. It is dropped by a forked child, when the tick is over, when the lease was given up (a copy of this
@@ -117,7 +117,7 @@ impl Local {
     /// An ID of which the hot path cannot tell that it is this process's.
     #[cold]
     #[inline(never)]
-    fn confirm(&mut self, id: Id, wait: Wait<'_>) -> Result<Id> {
+    fn confirm<'a>(&mut self, id: Id, wait: impl Into<Wait<'a>>) -> Result<Id> {
         if self.ids.generator().mark().is_still(self.process) {
             return Ok(id);
         }
@@ -128,8 +128,8 @@ impl Local {
     /// The first ID of another tick or another block.
     #[cold]
     #[inline(never)]
-    fn refill(&mut self, wait: Wait<'_>) -> Result<Id> {
-        let wait = wait.begun();
+    fn refill<'a>(&mut self, wait: impl Into<Wait<'a>>) -> Result<Id> {
+        let wait = wait.into().begun();
         loop {
             if self.left > 0 || self.later.is_empty() || !self.is_good() {
                 self.claim(wait)?;
