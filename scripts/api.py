@@ -23,7 +23,7 @@ Each operation has one name, spelled as the language spells names. The suffix of
 | Node | | `maxWaitMs` | `...Async`; `open` |
 
 *Renew* always means to extend a lease: the option `renew`, and the counter `lease_renewals`. A call that gives the node
-number back is `release_node`.
+number back is `release_node`. [Segments, tickets and rings](segments.md) hand out plain numbers, or prefetched IDs.
 """
 
 

@@ -85,6 +85,8 @@ def test_the_page_of_rust(tmp_path):
         place = f"127.0.0.1:{free_port()}"
         env = {**os.environ, "FRAZIL_HOME": str(tmp_path / "local"), "DATABASE_URL": database.url, "ADDRESS": place}
         built = ROOT / "target/debug"
+        (table,) = re.findall(r"^```sh\n(psql .*?)^```$", page, re.MULTILINE | re.DOTALL)
+        subprocess.run(["bash", "-ec", table], check=True, env=env)
         for number in range(1, len(samples)):
             subprocess.run([built / f"sample{number}"], check=True, env=env, timeout=60)
         with subprocess.Popen([built / "sample0"], env=env) as service:
@@ -104,7 +106,7 @@ def test_the_page_of_rust(tmp_path):
                 assert answer(f"{orders}/7") == (404, "no such order")
                 status, why = answer(f"{orders}/-1")
                 assert status == 400 and "ID_INVALID" in why
-                service.send_signal(signal.SIGINT)
+                service.send_signal(signal.SIGTERM)
                 assert service.wait(timeout=30) == 0
             finally:
                 service.kill()
