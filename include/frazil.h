@@ -344,7 +344,7 @@ typedef struct {
      */
     const char *spec;
     /**
-     * IDs issued, or numbers given out: exact when no call is under way.
+     * IDs issued, or numbers given out: exact when no call is under way, but for the blocks of frazil_local handles.
      */
     uint64_t issued;
     /**

@@ -797,8 +797,8 @@ public:
     /// As close(), waiting at most so long; the rest goes on in the background. Errors: would_block where there is one.
     outcome<void> close_for(wait_arg max_wait) const { return detail::done(calls::close_for(handle_.get(), max_wait.ms())); }
 
-    /// What was counted in this process, over all handles: `issued` is exact when no call is under way. Its `spec` is valid until this thread's next
-    /// call of stats(). Errors: only wrong_type, of a moved-from one.
+    /// What was counted in this process, over all handles: `issued` is exact when no call is under way, but for the blocks of local handles. Its
+    /// `spec` is valid until this thread's next call of stats(). Errors: only wrong_type, of a moved-from one.
     outcome<frazil_stats> stats() const {
         frazil_stats stats{};
         const frazil_status status = calls::stats(handle_.get(), &stats, sizeof stats);

@@ -19,7 +19,7 @@ pub struct frazil_stats {
     /// The canonical spec line with which it was opened first; it shows no secret. Valid until this thread's next call that gives
     /// a frazil_stats, or until the visitor returns.
     pub spec: *const c_char,
-    /// IDs issued, or numbers given out: exact when no call is under way.
+    /// IDs issued, or numbers given out: exact when no call is under way, but for the blocks of frazil_local handles.
     pub issued: u64,
     /// Calls that waited: for the clock, for a lease, for numbers of a store.
     pub waits: u64,

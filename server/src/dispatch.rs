@@ -26,8 +26,13 @@ pub async fn serve(protocol: Protocol, stream: TcpStream, peer: SocketAddr, mut 
     // Boxed: it is large, and connections without TLS do not need it.
     let Some(agreed) = stop.unless(Box::pin(tls.accept(stream, protocol))).await else { return };
     match agreed {
-        Some((stream, is_known)) => Box::pin(speak(protocol, stream, peer, is_known, stop, Arc::clone(&shared))).await,
-        None => drop(protocol.port(&shared.metrics).handshakes_failed.inc()),
+        Ok((stream, is_known)) => Box::pin(speak(protocol, stream, peer, is_known, stop, Arc::clone(&shared))).await,
+        Err(why) => {
+            protocol.port(&shared.metrics).handshakes_failed.inc();
+            if let Some(why) = why {
+                shared.refusal_log.tell(protocol.name(), peer, "CERTIFICATE", &why);
+            }
+        }
     }
 }
 

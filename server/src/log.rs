@@ -82,11 +82,17 @@ fn tell(level: &str, event: &str, fields: &[(&str, &str)]) {
     }
 }
 
+/// Returns whether a terminal would act on a character that JSON leaves as it is: controls above ASCII, and what turns the direction of text.
+fn is_hidden(letter: char) -> bool {
+    matches!(letter, '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
 fn line(level: &str, event: &str, fields: &[(&str, &str)]) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
     let mut told = Map::new();
     for (key, value) in [("time", show_instant(now).as_str()), ("level", level), ("event", event)].iter().chain(fields) {
-        told.insert((*key).to_owned(), Value::from(*value));
+        let shown: String = value.chars().map(|letter| if is_hidden(letter) { char::REPLACEMENT_CHARACTER } else { letter }).collect();
+        told.insert((*key).to_owned(), Value::from(shown));
     }
     format!("{}\n", Value::Object(told))
 }

@@ -9,8 +9,15 @@ use std::time::{Duration, Instant};
 const MOST: u32 = 20;
 const SECOND: Duration = Duration::from_secs(1);
 
+/// The most characters of a text, which may have what the client sent.
+const LONGEST: usize = 256;
+
+/// Clients without a right have lines of their own: whoever has no token cannot keep the misuse of one out of the log.
 #[derive(Default)]
-pub struct RefusalLog(Mutex<Lines>);
+pub struct RefusalLog {
+    strangers: Mutex<Lines>,
+    known: Mutex<Lines>,
+}
 
 /// The lines of a second.
 #[derive(Default)]
@@ -23,24 +30,26 @@ struct Lines {
 impl RefusalLog {
     /// Logs a refusal, unless there are too many; the next line tells how many were left out. `text` has the token's label, and no secret.
     pub fn tell(&self, protocol: &str, peer: SocketAddr, code: &str, text: &str) {
-        let Some(left_out) = self.place(Instant::now()) else { return };
-        let (peer, left_out) = (peer.to_string(), left_out.to_string());
-        let fields = [("protocol", protocol), ("peer", &peer), ("code", code), ("text", text), ("left_out", &left_out)];
+        let lines = if code == "FORBIDDEN" { &self.known } else { &self.strangers };
+        let Some(left_out) = lines.lock().unwrap_or_else(PoisonError::into_inner).place(Instant::now()) else { return };
+        let (peer, left_out, text) = (peer.to_string(), left_out.to_string(), text.chars().take(LONGEST).collect::<String>());
+        let fields = [("protocol", protocol), ("peer", &peer), ("code", code), ("text", &text), ("left_out", &left_out)];
         log::warning("access.refused", &fields);
     }
+}
 
+impl Lines {
     /// Returns how many lines were left out before this one; `None` where it is left out, too.
-    fn place(&self, now: Instant) -> Option<u64> {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.begun.is_none_or(|begun| now.duration_since(begun) >= SECOND) {
-            (lines.begun, lines.told) = (Some(now), 0);
+    fn place(&mut self, now: Instant) -> Option<u64> {
+        if self.begun.is_none_or(|begun| now.duration_since(begun) >= SECOND) {
+            (self.begun, self.told) = (Some(now), 0);
         }
-        if lines.told == MOST {
-            lines.left_out += 1;
+        if self.told == MOST {
+            self.left_out += 1;
             return None;
         }
-        lines.told += 1;
-        Some(std::mem::take(&mut lines.left_out))
+        self.told += 1;
+        Some(std::mem::take(&mut self.left_out))
     }
 }
 
@@ -50,8 +59,8 @@ mod tests {
 
     #[test]
     fn a_flood_has_so_many_lines_a_second() {
-        let (log, begun) = (RefusalLog::default(), Instant::now());
-        let told = |after: u64| (0..1_000).filter_map(|_| log.place(begun + Duration::from_millis(after))).collect::<Vec<_>>();
+        let (mut lines, begun) = (Lines::default(), Instant::now());
+        let mut told = |after: u64| (0..1_000).filter_map(|_| lines.place(begun + Duration::from_millis(after))).collect::<Vec<_>>();
         assert_eq!(told(0), [0; MOST as usize]);
         assert!(told(999).is_empty());
         let next = told(1_000);

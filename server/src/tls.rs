@@ -9,8 +9,9 @@ use der::{Decode, SliceReader, Tag, Tagged};
 use frazil::Result;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
-use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{Error as TlsError, RootCertStore, ServerConfig};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,9 +91,12 @@ impl Tls {
         self.files.client_ca.is_some()
     }
 
-    /// Performs the handshake; `None` where it fails or takes too long. The stream comes with whether the client is one that may come here:
+    /// Performs the handshake. The stream comes with whether the client is one that may come here:
     /// that it has the certificate which it needs, if any.
-    pub async fn accept(&self, stream: TcpStream, protocol: Protocol) -> Option<(TlsStream<TcpStream>, bool)> {
+    ///
+    /// # Errors
+    /// What is wrong with the client's certificate; `None` for any other failure.
+    pub async fn accept(&self, stream: TcpStream, protocol: Protocol) -> std::result::Result<(TlsStream<TcpStream>, bool), Option<String>> {
         let configs = self.configs.load();
         let config = Arc::clone(match protocol {
             Protocol::Http => &configs.http,
@@ -100,9 +104,13 @@ impl Tls {
             Protocol::Admin => &configs.admin,
         });
         drop(configs);
-        let stream = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await.ok()?.ok()?;
+        let stream = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await.map_err(|_| None)?;
+        let stream = stream.map_err(|error| match error.get_ref()?.downcast_ref() {
+            Some(wrong @ (TlsError::InvalidCertificate(_) | TlsError::NoCertificatesPresented)) => Some(wrong.to_string()),
+            _ => None,
+        })?;
         let is_known = !self.knows_clients() || stream.get_ref().1.peer_certificates().is_some();
-        Some((stream, is_known))
+        Ok((stream, is_known))
     }
 }
 
@@ -140,7 +148,13 @@ impl Files {
         let config = |verifier| {
             let versions = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
             let builder = versions.map_err(|error| spec_error(format!("TLS: {error}")))?.with_client_cert_verifier(verifier);
-            builder.with_single_cert(chain.clone(), key.clone_key()).map_err(|error| self.refused(error))
+            let mut config = builder.with_single_cert(chain.clone(), key.clone_key()).map_err(|error| self.refused(error))?;
+            if self.client_ca.is_some() {
+                // A session that is resumed is not verified again: it would outlive its client's certificate.
+                config.session_storage = Arc::new(NoServerSessionStorage {});
+                config.send_tls13_tickets = 0;
+            }
+            Ok(config)
         };
         let with_http = |mut config: ServerConfig| {
             config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -185,8 +199,22 @@ fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>> 
     all(key, path, "one or more certificates in PEM")
 }
 
+/// Reads revocation lists, one of each authority: of several of one name the first would count, however old it is.
 fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
-    all("tls-client-crl", path, "one or more certificate revocation lists in PEM")
+    let lists: Vec<CertificateRevocationListDer<'static>> = all("tls-client-crl", path, "one or more certificate revocation lists in PEM")?;
+    let mut issuers = BTreeSet::new();
+    if lists.iter().filter_map(|list| issuer(list).ok()).all(|issuer| issuers.insert(issuer)) {
+        return Ok(lists);
+    }
+    Err(spec_error(format!("tls-client-crl={} has two lists of authorities of one name: keep the newest one", path.display())))
+}
+
+/// Returns the name of the authority of a revocation list (RFC 5280, 5.1), as it is encoded.
+fn issuer(list: &[u8]) -> der::Result<&[u8]> {
+    let mut all = SliceReader::new(AnyRef::from_der(list)?.value())?;
+    let mut signed = SliceReader::new(AnyRef::decode(&mut all)?.value())?;
+    let (_version, _algorithm) = (AnyRef::decode(&mut signed)?, AnyRef::decode(&mut signed)?);
+    Ok(AnyRef::decode(&mut signed)?.value())
 }
 
 /// Reads all items of a kind, at least one.

@@ -214,6 +214,7 @@ impl Gate {
         if token.may(right, name) {
             return Ok(());
         }
+        let name: String = name.chars().take(64).collect();
         let wanted = match right {
             Right::Mint => format!("the right to mint {name:?}"),
             Right::Lease => format!("the right to lease ranges of {name:?}"),

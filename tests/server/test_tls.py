@@ -140,11 +140,33 @@ def test_a_revoked_certificate(tmp_path, folder):
             server.reload("certificates.kept")
             assert "tls-client-crl=" in server.events()[-1]["text"]
             assert not is_served("client") and is_served("next")
+            # Of two lists of one authority the first would count.
+            crl.write_text((folder / "ca.crl").read_text() * 2)
+            server.reload("certificates.kept")
+            assert "keep the newest one" in server.events()[-1]["text"]
             # A list of another authority says nothing of these.
             shutil.copy(certificates.revoke(folder, "other-ca", "stranger"), crl)
             server.reload("certificates.read")
             assert not is_served("next")
             assert open_before.incr("orders") > 0
+        refused = [event for event in server.events() if event["event"] == "access.refused"]
+        assert refused and {(event["protocol"], event["code"]) for event in refused} == {("resp", "CERTIFICATE")}
+
+
+def test_no_session_outlives_a_clients_certificate(tmp_path, folder):
+    """No session is resumed, because nobody would verify it again."""
+    known = [f"--tls-client-ca={folder / 'ca.crt'}"]
+    with Replica(tmp_path, NAME, *files(folder), *known, tls=knowing(folder, "client")) as server:
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = knowing(folder, "client")
+            context.minimum_version = context.maximum_version = version
+            session = None
+            for _ in range(2):
+                plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
+                with context.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as stream:
+                    stream.sendall(b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    assert b" 200 " in stream.recv(4096) and not stream.session_reused
+                    session = stream.session
 
 
 def test_files_that_change(tmp_path, folder):

@@ -53,6 +53,8 @@ impl<'a> Caller<'a> {
             // A certificate proves the host's name already.
             if let Some(host) = host.filter(|host| shared.tls.is_none() && !is_own(host, &shared.hosts)) {
                 let why = "is neither an address, localhost, nor one of --hosts, and a request without a token needs one of them";
+                // What stands before an @ may be a password.
+                let host = host.rsplit(|&byte| byte == b'@').next().unwrap_or_default();
                 return Err(Refusal::forbidden(format!("the host {:?} {why}", short(host))));
             }
             let is_own_page = |origin: &HeaderValue| {
@@ -65,7 +67,7 @@ impl<'a> Caller<'a> {
             if is_foreign || origin.is_some_and(|origin| !is_own_page(origin)) {
                 let page = origin.map_or_else(|| "another site".to_owned(), |origin| short(origin.as_bytes()));
                 let why = "and without tokens only programs, and pages of this host, are served: --tokens";
-                return Err(Refusal::forbidden(format!("a web page of {page} asks, {why}")));
+                return Err(Refusal::forbidden(format!("a web page of {page:?} asks, {why}")));
             }
         }
         Ok(Caller { authorization: authorization.filter(|_| shared.gate.is_closed()) })

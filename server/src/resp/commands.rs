@@ -184,6 +184,7 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
         // A web page can make a browser send HTTP here, with commands in its body.
         b"POST" | b"HOST:" => {
             session.is_over = true;
+            shared.refusal_log.tell("resp", session.peer, "FORBIDDEN", "a web page, or another client of HTTP, asks here");
             reply.error("ERR this is no HTTP: --http serves that");
         }
         b"RESET" => {

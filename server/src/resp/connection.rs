@@ -75,7 +75,7 @@ async fn serve_with(
             break;
         }
         let read = until.work(stream.read_buf(&mut came));
-        let by = if is_stranger { Some(logged_in_by) } else { patience.idle.map(|idle| asked_last + idle) };
+        let by = patience.idle.map(|idle| asked_last + idle).into_iter().chain(is_stranger.then_some(logged_in_by)).min();
         let read = match by {
             Some(by) => timeout_at(by.into(), read).await.unwrap_or(None),
             None => read.await,
@@ -127,7 +127,6 @@ async fn serve_with(
             }
         }
         if asked > 0 {
-            asked_last = Instant::now();
             shared.metrics.resp.took(since);
             if shared.access_log {
                 access_log::pipeline(peer, asked, refused, since);
@@ -135,6 +134,10 @@ async fn serve_with(
         }
         if is_gone || !is_sent(&mut stream, &mut reply, patience.untaken, login_ends(&session)).await {
             return;
+        }
+        if asked > 0 {
+            // The answer may have taken long to go.
+            asked_last = Instant::now();
         }
         if asked >= TURN {
             // The pipeline may have more commands, and take long: yield.
@@ -268,6 +271,23 @@ mod tests {
             }
             assert_eq!(idle.read(&mut came).await.unwrap(), 0);
             assert_eq!(talker.read(&mut came).await.unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn who_is_slow_to_take_an_answer_is_not_idle() {
+        let shared = shared(Gate::new(None, vec![]).unwrap());
+        let (_stopper, stop) = stop::channel();
+        let patience = Patience { idle: Some(Duration::from_millis(300)), ..PATIENCE };
+        runtime().block_on(async {
+            let (mut client, _serving) = begin(&shared, patience, stop);
+            let (text, mut came) = ("x".repeat(6_000), vec![0; 6_009]);
+            client.write_all(request(&["ECHO", &text]).as_bytes()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            client.read_exact(&mut came).await.unwrap();
+            client.write_all(b"PING\r\n").await.unwrap();
+            client.read_exact(&mut came[..7]).await.unwrap();
+            assert_eq!(&came[..7], b"+PONG\r\n");
         });
     }
 
