@@ -237,7 +237,7 @@ pub(crate) fn text_format(number: i32) -> Result<TextFormat> {
 
 #[cold]
 fn no_format(number: i32) -> Error {
-    let names: Vec<_> = TextFormat::ALL.iter().map(|format| format!("FRAZIL_{}", format.name().to_uppercase())).collect();
+    let names: Vec<_> = TextFormat::ALL.iter().map(|format| format!("FRAZIL_{}", format.name().to_ascii_uppercase())).collect();
     Error::new(ErrorKind::OutOfRange, format!("format={number} is none of: {}", names.join(", ")))
 }
 
