@@ -548,7 +548,7 @@ CASE(local_handles) {
     STATUS(frazil_local_next(NULL, &id), FRAZIL_WRONG_TYPE);
     CHECK(id == 0 && error_has("local is NULL"));
     frazil_local_free(NULL);
-    OK(frazil_snowflake_open("standard node=318", &ids));
+    OK(frazil_snowflake_open("standard node=391", &ids));
     STATUS(frazil_snowflake_local(ids, NULL), FRAZIL_WRONG_TYPE);
     OK(frazil_snowflake_local(ids, &local));
     STATUS(frazil_local_next(local, NULL), FRAZIL_WRONG_TYPE);
