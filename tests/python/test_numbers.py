@@ -480,7 +480,7 @@ def test_numbers_do_not_hold_up_a_loop(tmp_path):
         assert "use await ids.anext()" in str(refused(frazil.errors.WouldBlockError, patient.next))
         assert "use await ids.abatch(2)" in str(refused(frazil.errors.WouldBlockError, lambda: patient.batch(2)))
         assert time.monotonic() - started < 30
-        tickets = frazil.Tickets("photos", store=[slow, other], wait="500ms")
+        tickets = frazil.Tickets("photos", store=[slow, other], wait="2s")
         turns = 0
 
         async def count():
@@ -491,7 +491,7 @@ def test_numbers_do_not_hold_up_a_loop(tmp_path):
 
         counting = asyncio.create_task(count())
         for waiting in (
-            frazil.Segment.aopen("orders", store=slow, wait="500ms"),
+            frazil.Segment.aopen("orders", store=slow, wait="2s"),
             tickets.anext(),
             tickets.abatch(2),
         ):
