@@ -3,9 +3,12 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[path = "common/folder.rs"]
+mod folder;
+
+use folder::Folder;
 use frazil::{Buffered, Error, ErrorKind, Id, Numbers, Pending, Segment, Snowflake, Spec, Supply, Tickets};
 use std::collections::HashSet;
-use std::fs::File;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -228,7 +231,7 @@ fn a_copy_of_the_machine_takes_no_answer_of_before() {
 #[test]
 fn a_handle_that_nobody_takes_holds_up_no_other_call() {
     let folder = Folder::new("untaken");
-    let line = format!("standard store=file:{} detached=true", folder.0.display());
+    let line = format!("standard {} detached=true", folder.store());
     let mut opens = Box::pin(Snowflake::open_async(&line));
     assert!(once(opens.as_mut()).is_pending());
     thread::sleep(Duration::from_millis(500));
@@ -242,10 +245,7 @@ fn a_handle_that_nobody_takes_holds_up_no_other_call() {
     drop(held);
     // The number is given back.
     let all = [(); 2].map(|()| {
-        Snowflake::open(&format!(
-            "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=file:{} namespace=two detached=true",
-            folder.0.display()
-        ))
+        Snowflake::open(&format!("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' {} namespace=two detached=true", folder.store()))
     });
     assert!(all.iter().all(Result::is_ok));
 }
@@ -254,12 +254,12 @@ fn a_handle_that_nobody_takes_holds_up_no_other_call() {
 #[test]
 fn a_ring_that_cannot_be_filled_holds_up_no_other_call() {
     let folder = Folder::new("ring");
-    drop(Snowflake::open(&format!("standard store=file:{}", folder.0.display())).unwrap());
+    drop(Snowflake::open(&format!("standard {}", folder.store())).unwrap());
     let ahead = std::time::SystemTime::now() + Duration::from_secs(15);
     let after = frazil::Layout::parse("standard").unwrap().min_id(ahead.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64);
     let line = format!(
-        "standard store=file:{} detached=true size=64 empty=wait:50ms rollback=ahead:20s exhausted=wait:60s after={}",
-        folder.0.display(),
+        "standard {} detached=true size=64 empty=wait:50ms rollback=ahead:20s exhausted=wait:60s after={}",
+        folder.store(),
         after.unwrap()
     );
     let is_over = Arc::new(AtomicUsize::new(0));
@@ -315,7 +315,7 @@ fn a_limit_ends_a_future() {
 #[test]
 fn nothing_holds_up_the_thread_of_a_task() {
     let folder = Folder::new("thread");
-    let line = format!("standard store=file:{}", folder.0.display());
+    let line = format!("standard {}", folder.store());
     let ids = block_on(Snowflake::open_async(&line)).unwrap();
     block_on(ids.next_id_async()).unwrap();
     let held = folder.lock();
@@ -327,42 +327,6 @@ fn nothing_holds_up_the_thread_of_a_task() {
     drop(held);
     assert!(block_on(opens).unwrap().next_id().is_ok());
     block_on(closes);
-}
-
-struct Folder(std::path::PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("frazil-futures-{name}-{}", std::process::id()));
-        drop(std::fs::remove_dir_all(&path));
-        Folder(path)
-    }
-
-    /// Holds all locks of the store: its calls wait.
-    fn lock(&self) -> Vec<File> {
-        let mut held = Vec::new();
-        lock_in(&self.0, &mut held);
-        assert!(!held.is_empty());
-        held
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
-    }
-}
-
-fn lock_in(path: &std::path::Path, held: &mut Vec<File>) {
-    for found in std::fs::read_dir(path).unwrap().map(Result::unwrap) {
-        if found.file_type().unwrap().is_dir() {
-            lock_in(&found.path(), held);
-        } else if found.file_name().to_string_lossy().starts_with(".lock") {
-            let file = File::options().read(true).write(true).open(found.path()).unwrap();
-            file.lock().unwrap();
-            held.push(file);
-        }
-    }
 }
 
 /// Calls that end while their task is polled, wakers that change, and futures that are dropped at any moment. Four IDs a millisecond.

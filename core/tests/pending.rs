@@ -5,54 +5,14 @@
 
 #[path = "common/calls.rs"]
 mod calls;
+#[path = "common/folder.rs"]
+mod folder;
 
 use calls::{LONG, start, told};
+use folder::{Folder, lock_in};
 use frazil::{ErrorKind, Id, Numbers, Snowflake, Spec, Supply, Wait, batch_in_pieces};
-use std::fs::File;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("frazil-pending-{name}-{}", std::process::id()));
-        drop(std::fs::remove_dir_all(&path));
-        Folder(path)
-    }
-
-    fn store(&self) -> String {
-        format!("store=file:{}", self.0.display())
-    }
-
-    /// Holds all locks of the store: its calls wait.
-    fn lock(&self) -> Vec<File> {
-        let mut held = Vec::new();
-        lock_in(&self.0, &mut held, ".lock");
-        assert!(!held.is_empty(), "there are locks in {}", self.0.display());
-        held
-    }
-}
-
-fn lock_in(path: &Path, held: &mut Vec<File>, name: &str) {
-    for found in std::fs::read_dir(path).unwrap() {
-        let found = found.unwrap();
-        if found.file_type().unwrap().is_dir() {
-            lock_in(&found.path(), held, name);
-        } else if found.file_name().to_string_lossy().starts_with(name) {
-            let file = File::options().read(true).write(true).open(found.path()).unwrap();
-            file.lock().unwrap();
-            held.push(file);
-        }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
-    }
-}
 
 fn in_own_process(name: &str, variable: &str) {
     let me = std::env::current_exe().unwrap();
