@@ -30,9 +30,7 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, is_known: bool, reque
         }
         Err(refused) => {
             port.refused(refused.code);
-            if refused.is_of_access() {
-                shared.refusal_log.tell("admin", peer, refused.code, &refused.message);
-            }
+            shared.refusal_log.note("admin", peer, &refused);
             refusal(&refused)
         }
     };

@@ -76,9 +76,7 @@ fn tell(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, since: I
         }
         Err(refused) => {
             port.refused(refused.code);
-            if refused.is_of_access() {
-                shared.refusal_log.tell("http", peer, refused.code, &refused.message);
-            }
+            shared.refusal_log.note("http", peer, &refused);
             tinyid::refusal(path, &refused).unwrap_or_else(|| refusal(&refused))
         }
     };

@@ -88,9 +88,7 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         Ok(()) => port.answered(),
         Err(refusal) => {
             port.refused(refusal.code);
-            if refusal.is_of_access() {
-                shared.refusal_log.tell("resp", session.peer, refusal.code, &refusal.message);
-            }
+            shared.refusal_log.note("resp", session.peer, refusal);
             refusal.write_resp(&mut reply.bytes);
         }
     }
