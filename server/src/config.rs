@@ -75,6 +75,7 @@ impl Config {
             connections: limit("max-connections", settings.max_connections, 10_000, 1..=1_000_000)?,
             connections_per_address: Some(limit("max-connections-per-address", settings.max_connections_per_address, 0, 0..=1_000_000)?)
                 .filter(|most| *most > 0),
+            ids_per_address: NonZero::new(limit("max-ids-per-address", settings.max_ids_per_address, 0, 0..=u32::MAX)?),
             resp_idle: Some(limit("resp-idle-ms", settings.resp_idle_ms, 0, 0..=86_400_000)?)
                 .filter(|ms| *ms > 0)
                 .map(Duration::from_millis),

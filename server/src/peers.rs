@@ -41,7 +41,7 @@ impl Peers {
 
 /// Returns the address that stands for a client: it may choose among those of an IPv6 network of 64 bits. A socket for both versions shows an
 /// IPv4 client as an IPv6 address.
-fn subscriber(address: IpAddr) -> IpAddr {
+pub fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address => address,

@@ -3,12 +3,14 @@
 use frazil::{Error, ErrorKind};
 use hyper::StatusCode;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The reason for a refused request.
 #[derive(Debug)]
 pub struct Refusal {
     pub status: StatusCode,
-    /// A name in the core's table, or the protocol's own: UNAUTHORIZED, FORBIDDEN, NOT_FOUND, METHOD_NOT_ALLOWED, NOT_ACCEPTABLE.
+    /// A name in the core's table, or the protocol's own: UNAUTHORIZED, FORBIDDEN, NOT_FOUND, METHOD_NOT_ALLOWED, NOT_ACCEPTABLE,
+    /// TOO_MANY_REQUESTS.
     pub code: &'static str,
     pub message: String,
     pub retry_after_ms: Option<u64>,
@@ -45,6 +47,12 @@ impl Refusal {
 
     pub fn not_acceptable(message: String) -> Self {
         Refusal::of_protocol(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
+    }
+
+    /// Makes the refusal of a client that has used up its rate.
+    pub fn too_many(message: String, wait: Duration) -> Self {
+        let refusal = Refusal::of_protocol(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", message);
+        Refusal { retry_after_ms: Some(wait.as_millis() as u64 + 1), ..refusal }
     }
 
     /// Makes the refusal of a name that is not served, or that is of another kind.

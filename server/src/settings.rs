@@ -69,6 +69,9 @@ pub struct Settings {
     /// The most connections of one client's address to each port but --admin; 0: as many as the port has [0]
     #[arg(long, value_name = "N")]
     pub max_connections_per_address: Option<usize>,
+    /// The most IDs that one client's address takes in a second, but from --admin; a request without IDs counts as one; 0: no limit [0]
+    #[arg(long, value_name = "N")]
+    pub max_ids_per_address: Option<u32>,
     /// Close a connection of Redis' protocol that has asked for nothing for so long; 0: never [0]
     #[arg(long, value_name = "MS")]
     pub resp_idle_ms: Option<u64>,
@@ -166,6 +169,7 @@ impl Settings {
             max_wait_ms: self.max_wait_ms.or(below.max_wait_ms),
             max_connections: self.max_connections.or(below.max_connections),
             max_connections_per_address: self.max_connections_per_address.or(below.max_connections_per_address),
+            max_ids_per_address: self.max_ids_per_address.or(below.max_ids_per_address),
             resp_idle_ms: self.resp_idle_ms.or(below.resp_idle_ms),
             drain_delay_ms: self.drain_delay_ms.or(below.drain_delay_ms),
             threads: self.threads.or(below.threads),

@@ -2,16 +2,26 @@
 
 use crate::metrics::Metrics;
 use crate::names::Name;
+use crate::rate::AddressRates;
 use crate::refusal::{Refusal, Result};
 use crate::refusal_log::RefusalLog;
 use crate::tls::Tls;
 use crate::tokens::{Fingerprint, Gate, Right};
 use frazil::bindings::did_you_mean;
 use frazil::{Error, ErrorKind};
+use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// The client of a request, as far as its limits and rights go.
+#[derive(Clone, Copy)]
+pub struct Client {
+    pub address: IpAddr,
+    pub token: Option<Fingerprint>,
+}
 
 /// The limits of a request.
 #[derive(Clone, Copy, Default)]
@@ -24,6 +34,8 @@ pub struct Limits {
     pub connections: usize,
     /// The most of them that one address may have.
     pub connections_per_address: Option<usize>,
+    /// The most IDs that one address takes in a second.
+    pub ids_per_address: Option<NonZeroU32>,
     /// The time after which a connection of Redis' protocol that asks for nothing is closed.
     pub resp_idle: Option<Duration>,
 }
@@ -41,6 +53,7 @@ pub struct Shared {
     /// Each request is logged.
     pub access_log: bool,
     pub metrics: Metrics,
+    address_rates: Option<AddressRates>,
     pub refusal_log: RefusalLog,
     /// Sorted; set once all are open.
     names: OnceLock<Vec<Arc<Name>>>,
@@ -51,7 +64,8 @@ impl Shared {
     pub fn new(limits: Limits, gate: Gate, tls: Option<Tls>, hosts: Vec<String>, access_log: bool) -> Self {
         let metrics = Metrics::new(tls.as_ref().map(Tls::expires));
         let (names, ending) = (OnceLock::new(), AtomicBool::new(false));
-        Shared { limits, gate, tls, hosts, access_log, metrics, refusal_log: RefusalLog::default(), names, ending }
+        let address_rates = limits.ids_per_address.map(AddressRates::new);
+        Shared { limits, gate, tls, hosts, access_log, metrics, address_rates, refusal_log: RefusalLog::default(), names, ending }
     }
 
     pub fn serve(&self, mut names: Vec<Name>) {
@@ -86,12 +100,25 @@ impl Shared {
         (!empty.is_empty()).then(|| format!("no IDs of: {}", empty.join(", ")))
     }
 
+    /// Tells whether requests are counted.
+    pub fn has_rates(&self) -> bool {
+        self.address_rates.is_some() || self.gate.has_rates()
+    }
+
+    /// Begins a request of an address: it takes one ID of its rate.
+    ///
+    /// # Errors
+    /// Those of [`AddressRates::take`].
+    pub fn begin(&self, address: IpAddr) -> Result<()> {
+        self.address_rates.as_ref().map_or(Ok(()), |rates| rates.take(address, NonZeroU32::MIN))
+    }
+
     /// Returns the name that a request asks for, if its token has the right.
     ///
     /// # Errors
-    /// `UNAUTHORIZED`, `FORBIDDEN`; `UNKNOWN_KEY` for a name that is not served.
-    pub fn name(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> Result<&Arc<Name>> {
-        self.gate.check(fingerprint, right, name)?;
+    /// Those of [`Gate::check`]; `UNKNOWN_KEY` for a name that is not served.
+    pub fn name(&self, client: &Client, right: Right, name: &str) -> Result<&Arc<Name>> {
+        self.gate.check(client.token.as_ref(), right, name)?;
         self.find(name).ok_or_else(|| {
             let short: String = name.chars().take(64).collect();
             let near = did_you_mean(name, self.near(name));
@@ -116,22 +143,43 @@ impl Shared {
         Some(&names[at])
     }
 
-    /// Parses the number of IDs that a request asks for.
+    /// Returns the most IDs that a client may ask for.
+    pub fn most(&self, client: &Client) -> usize {
+        let rates = [self.address_rates.as_ref().map(|rates| rates.most), self.gate.most(client.token.as_ref())];
+        rates.into_iter().flatten().map(|most| most.get() as usize).fold(self.limits.count, usize::min)
+    }
+
+    /// Parses the number of IDs that a client asks for, and takes them of its rates.
     ///
     /// # Errors
-    /// `WRONG_TYPE` for text that is not a number, `OUT_OF_RANGE`.
-    pub fn count(&self, key: &str, text: &str) -> Result<usize> {
-        let most = self.limits.count;
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            let short: String = text.chars().take(32).collect();
-            return Err(Error::new(ErrorKind::WrongType, format!("{key}={short:?} is not a whole number: 1 to {most}")).into());
-        }
-        text.parse().ok().filter(|count| (1..=most).contains(count)).ok_or_else(|| {
-            let short: String = text.chars().take(32).collect();
-            Error::new(ErrorKind::OutOfRange, format!("{key}={short} is out of range: 1 to {most}")).into()
-        })
+    /// `WRONG_TYPE` for text that is not a number, `OUT_OF_RANGE`; those of [`take`](Shared::take).
+    pub fn count(&self, client: &Client, key: &str, text: &str) -> Result<usize> {
+        let count = parse_count(key, text, self.most(client))?;
+        self.take(client, count)?;
+        Ok(count)
     }
+
+    /// Takes the IDs of a request beyond the first one, which its begin has taken.
+    ///
+    /// # Errors
+    /// Those of [`Gate::take`] and [`AddressRates::take`].
+    pub fn take(&self, client: &Client, count: usize) -> Result<()> {
+        let Some(more) = NonZeroU32::new(count.saturating_sub(1) as u32) else { return Ok(()) };
+        self.address_rates.as_ref().map_or(Ok(()), |rates| rates.take(client.address, more))?;
+        self.gate.take(client.token.as_ref(), more)
+    }
+}
+
+fn parse_count(key: &str, text: &str, most: usize) -> Result<usize> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let short: String = text.chars().take(32).collect();
+        return Err(Error::new(ErrorKind::WrongType, format!("{key}={short:?} is not a whole number: 1 to {most}")).into());
+    }
+    text.parse().ok().filter(|count| (1..=most).contains(count)).ok_or_else(|| {
+        let short: String = text.chars().take(32).collect();
+        Error::new(ErrorKind::OutOfRange, format!("{key}={short} is out of range: 1 to {most}")).into()
+    })
 }
 
 #[cfg(test)]
@@ -148,7 +196,9 @@ mod tests {
 
     #[test]
     fn a_slip_is_found_among_few_names_and_beside_it_among_many() {
-        let told = |shared: &Shared, name: &str| shared.name(None, Right::Mint, name).err().unwrap().message;
+        let told = |shared: &Shared, name: &str| {
+            shared.name(&Client { address: [127, 0, 0, 1].into(), token: None }, Right::Mint, name).err().unwrap().message
+        };
         let few = shared(["invoice", "items", "orders", "z"].into_iter().map(str::to_owned));
         for slip in ["ordesr", "porders", "Orders", "order"] {
             assert!(told(&few, slip).ends_with("(did you mean orders?)"), "{}", told(&few, slip));

@@ -2,6 +2,7 @@
 
 use crate::lend::ALL;
 use crate::log;
+use crate::rate::Rate;
 use crate::refusal::{Refusal, Result as Answer};
 use crate::settings::{place, spec_error};
 use arc_swap::ArcSwap;
@@ -10,6 +11,7 @@ use frazil::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +49,8 @@ struct Entry {
     lease: BTreeSet<String>,
     #[serde(default)]
     admin: bool,
+    #[serde(rename = "ids-per-second")]
+    ids_per_second: Option<NonZeroU32>,
 }
 
 pub struct Token {
@@ -56,6 +60,7 @@ pub struct Token {
     mint: BTreeSet<String>,
     lease: BTreeSet<String>,
     admin: bool,
+    rate: Option<Rate>,
 }
 
 impl Token {
@@ -66,6 +71,25 @@ impl Token {
             Right::Lease => covers(&self.lease),
             Right::Admin => self.admin,
         }
+    }
+
+    /// Makes the refusal of a request for which it lacks the right.
+    fn lacks(&self, right: Right, name: &str) -> Refusal {
+        let name: String = name.chars().take(64).collect();
+        let wanted = match right {
+            Right::Mint => format!("the right to mint {name:?}"),
+            Right::Lease => format!("the right to lease ranges of {name:?}"),
+            Right::Admin => "the right admin".to_owned(),
+        };
+        Refusal::forbidden(format!("the token {:?} has not {wanted}", self.label))
+    }
+
+    /// Takes `count` IDs of its rate.
+    ///
+    /// # Errors
+    /// Those of [`Rate::take`].
+    fn take(&self, count: NonZeroU32) -> Answer<()> {
+        self.rate.as_ref().map_or(Ok(()), |rate| rate.take(count, &format!("the token {:?}", self.label)))
     }
 }
 
@@ -103,7 +127,8 @@ impl Tokens {
                 return Err(spec_error(format!("{shown}: the secret of [{label}] {why}")));
             }
             let fingerprint = fingerprint(secret.as_bytes());
-            tokens.push(Token { label, fingerprint, mint: entry.mint, lease: entry.lease, admin: entry.admin });
+            let rate = entry.ids_per_second.map(Rate::new);
+            tokens.push(Token { label, fingerprint, mint: entry.mint, lease: entry.lease, admin: entry.admin, rate });
         }
         let mut seen = BTreeMap::new();
         for token in &tokens {
@@ -194,33 +219,58 @@ impl Gate {
         self.path.is_some()
     }
 
+    /// Tells whether a token has a rate.
+    pub fn has_rates(&self) -> bool {
+        self.is_closed() && self.tokens.load().0.iter().any(|token| token.rate.is_some())
+    }
+
     /// Tells whether the token exists.
     pub fn knows(&self, fingerprint: &Fingerprint) -> bool {
         self.tokens.load().find(fingerprint).is_some()
     }
 
-    /// Checks a right on a name.
+    /// Tells whether a token has a right on a name.
+    pub fn may(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> bool {
+        self.with_token(fingerprint, |token| Ok(token.may(right, name))).is_ok_and(|may| may.unwrap_or(true))
+    }
+
+    /// Returns the most IDs that the token may take at once.
+    pub fn most(&self, fingerprint: Option<&Fingerprint>) -> Option<NonZeroU32> {
+        self.with_token(fingerprint, |token| Ok(token.rate.as_ref().map(|rate| rate.most))).ok()??
+    }
+
+    /// Takes `count` IDs of the token's rate.
     ///
     /// # Errors
-    /// `UNAUTHORIZED` without a known token, `FORBIDDEN` without the right. Neither tells whether the name is served.
+    /// `UNAUTHORIZED` without a known token; those of [`Rate::take`].
+    pub fn take(&self, fingerprint: Option<&Fingerprint>, count: NonZeroU32) -> Answer<()> {
+        self.with_token(fingerprint, |token| token.take(count)).map(drop)
+    }
+
+    /// Checks a right on a name, and takes one ID of the token's rate.
+    ///
+    /// # Errors
+    /// `UNAUTHORIZED` without a known token, `FORBIDDEN` without the right. Neither tells whether the name is served. Those of [`Rate::take`].
     pub fn check(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> Answer<()> {
+        self.with_token(
+            fingerprint,
+            |token| {
+                if token.may(right, name) { token.take(NonZeroU32::MIN) } else { Err(token.lacks(right, name)) }
+            },
+        )
+        .map(drop)
+    }
+
+    /// Calls with the token; `None` where none is needed.
+    fn with_token<T>(&self, fingerprint: Option<&Fingerprint>, call: impl FnOnce(&Token) -> Answer<T>) -> Answer<Option<T>> {
         if !self.is_closed() {
-            return Ok(());
+            return Ok(None);
         }
         let tokens = self.tokens.load();
         let Some(token) = fingerprint.and_then(|fingerprint| tokens.find(fingerprint)) else {
             return Err(Refusal::unauthorized("a token is needed, and the one that was given, if any, is not known"));
         };
-        if token.may(right, name) {
-            return Ok(());
-        }
-        let name: String = name.chars().take(64).collect();
-        let wanted = match right {
-            Right::Mint => format!("the right to mint {name:?}"),
-            Right::Lease => format!("the right to lease ranges of {name:?}"),
-            Right::Admin => "the right admin".to_owned(),
-        };
-        Err(Refusal::forbidden(format!("the token {:?} has not {wanted}", token.label)))
+        call(token).map(Some)
     }
 }
 

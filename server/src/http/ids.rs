@@ -22,7 +22,7 @@ pub async fn next(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
     match query.get("n") {
         None => Ok(output.answer(&[mint::one(name, limits.wait).await?])),
         Some(n) => {
-            let count = context.shared.count("n", n)?;
+            let count = context.count("n", n)?;
             let place = context.reserve(name, count).await?;
             let ids = mint::many(name, count, limits.wait).await?;
             Ok(place.hold(output.answer_many(&ids).await))
@@ -47,7 +47,7 @@ pub fn next_at_once(context: &RequestContext<'_>, name: &Name) -> Option<Result<
 pub async fn ranges(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
     let name = context.name(Right::Lease, name)?;
     let query = context.query(&["n"])?;
-    let count = context.shared.count("n", query.get("n").unwrap_or("1"))?;
+    let count = context.count("n", query.get("n").unwrap_or("1"))?;
     let place = context.reserve(name, count).await?;
     let rows = mint::rows(name, count, context.shared.limits.wait).await?;
     Ok(place.hold(json(written(&rows).await)))

@@ -37,12 +37,18 @@ pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n
 pub fn answer_at_once(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>) -> Option<Answer> {
     let since = Instant::now();
     let name = request.uri().path().strip_prefix("/v1/")?.strip_suffix("/next")?;
-    if name.contains('/') || request.method() != Method::POST || request.uri().query().is_some() || !request.body().is_end_stream() {
+    // A request that has to wait after all would be counted again.
+    if shared.has_rates()
+        || name.contains('/')
+        || request.method() != Method::POST
+        || request.uri().query().is_some()
+        || !request.body().is_end_stream()
+    {
         return None;
     }
     // `answer` looks for the name that was meant.
     let name = shared.find(name)?;
-    let done = match RequestContext::new(shared, request) {
+    let done = match RequestContext::new(shared, peer, request) {
         Ok(context) => ids::next_at_once(&context, name)?,
         Err(refused) => Err(refused),
     };
@@ -59,7 +65,7 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<
         body::check_empty(&mut request).await.map(|()| BytesMut::new())
     };
     let done = match asked {
-        Ok(form) => route(&shared, &request, &form).await,
+        Ok(form) => route(&shared, peer, &request, &form).await,
         Err(refused) => Err(refused),
     };
     tell(&shared, peer, &request, since, done)
@@ -87,8 +93,8 @@ fn tell(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, since: I
     answer
 }
 
-async fn route(shared: &Shared, request: &Request<Incoming>, form: &[u8]) -> Result<Answer> {
-    let context = RequestContext::new(shared, request)?;
+async fn route(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, form: &[u8]) -> Result<Answer> {
+    let context = RequestContext::new(shared, peer, request)?;
     let path = request.uri().path();
     if let Some(rest) = path.strip_prefix("/v1/")
         && let Some((name, what)) = rest.split_once('/')

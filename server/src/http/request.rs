@@ -4,8 +4,8 @@ use super::Caller;
 use super::backpressure::{Backpressure, Place};
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
-use crate::shared::Shared;
-use crate::tokens::{Fingerprint, Right, fingerprint};
+use crate::shared::{Client, Shared};
+use crate::tokens::{Right, fingerprint};
 use crate::untaken;
 use frazil::bindings::did_you_mean;
 use frazil::{Error, ErrorKind};
@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use hyper::{Method, Request};
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The largest batch that needs no room: all those of a connection are few bytes.
@@ -21,17 +22,18 @@ const SMALL: usize = 50;
 pub struct RequestContext<'a> {
     pub shared: &'a Shared,
     pub request: &'a Request<Incoming>,
-    token: Option<Fingerprint>,
+    client: Client,
 }
 
 impl<'a> RequestContext<'a> {
     /// Reads the caller of a request.
     ///
     /// # Errors
-    /// Those of [`Caller::of`] and [`Caller::token`].
-    pub fn new(shared: &'a Shared, request: &'a Request<Incoming>) -> Result<Self> {
+    /// Those of [`Shared::begin`], [`Caller::of`] and [`Caller::token`].
+    pub fn new(shared: &'a Shared, peer: SocketAddr, request: &'a Request<Incoming>) -> Result<Self> {
+        shared.begin(peer.ip())?;
         let token = Caller::of(shared, request)?.token()?;
-        Ok(RequestContext { shared, request, token })
+        Ok(RequestContext { shared, request, client: Client { address: peer.ip(), token } })
     }
 
     /// Checks the method. Where GET is allowed, HEAD is as well.
@@ -66,26 +68,31 @@ impl<'a> RequestContext<'a> {
     /// Checks a right on a name that was found.
     ///
     /// # Errors
-    /// `UNAUTHORIZED`, `FORBIDDEN`.
+    /// Those of [`Gate::check`](crate::tokens::Gate::check).
     pub fn check(&self, right: Right, name: &Name) -> Result<()> {
-        self.shared.gate.check(self.token.as_ref(), right, &name.name)
+        self.shared.gate.check(self.client.token.as_ref(), right, &name.name)
     }
 
     /// Returns the name that the request asks for, if its token has the right.
     ///
     /// # Errors
-    /// `UNAUTHORIZED`, `FORBIDDEN`, `UNKNOWN_KEY`.
+    /// Those of [`Shared::name`].
     pub fn name(&self, right: Right, name: &str) -> Result<&'a Arc<Name>> {
-        self.shared.name(self.token.as_ref(), right, name)
+        self.shared.name(&self.client, right, name)
     }
 
-    /// Does the same as [`name`](RequestContext::name) with a token from the query, as Tinyid's clients send it.
+    /// Parses the number of IDs that the request asks for.
     ///
     /// # Errors
-    /// Those of [`name`](RequestContext::name).
-    pub fn name_with(&self, token: Option<&str>, right: Right, name: &str) -> Result<&'a Arc<Name>> {
+    /// Those of [`Shared::count`].
+    pub fn count(&self, key: &str, text: &str) -> Result<usize> {
+        self.shared.count(&self.client, key, text)
+    }
+
+    /// Returns the client, with a token from the query if there is one, as Tinyid's clients send it.
+    pub fn client_with(&self, token: Option<&str>) -> Client {
         let given = token.filter(|_| self.shared.gate.is_closed()).map(|token| fingerprint(token.as_bytes()));
-        self.shared.name(given.as_ref().or(self.token.as_ref()), right, name)
+        Client { token: given.or(self.client.token), ..self.client }
     }
 
     /// Waits for room for a batch of `count` IDs of a name.

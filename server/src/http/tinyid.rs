@@ -9,6 +9,7 @@ use super::request::RequestContext;
 use crate::mint;
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
+use crate::shared::Client;
 use crate::tokens::Right;
 use frazil::bindings::Row;
 use frazil::{Error, ErrorKind};
@@ -105,23 +106,24 @@ impl<'a> Wanted<'a> {
     }
 }
 
-fn named<'a>(context: &RequestContext<'a>, wanted: &Wanted<'_>, right: Right) -> Result<&'a Arc<Name>> {
+fn named<'a>(context: &RequestContext<'a>, wanted: &Wanted<'_>, right: Right) -> Result<(&'a Arc<Name>, Client)> {
     context.check_get_mints()?;
     let Some(name) = wanted.text("bizType")? else {
         let why = "bizType is missing: the name of what is asked for";
         // In Tinyid a token belongs to a bizType.
         return Err(if context.shared.gate.is_closed() { Refusal::unauthorized(why) } else { Error::new(ErrorKind::Spec, why).into() });
     };
-    let name = context.name_with(wanted.text("token")?, right, name)?;
+    let client = context.client_with(wanted.text("token")?);
+    let name = context.shared.name(&client, right, name)?;
     if name.compat.tinyid {
-        return Ok(name);
+        return Ok((name, client));
     }
     Err(Refusal::unknown(format!("{} is not served to Tinyid's clients: its line has no compat=tinyid", name.name)))
 }
 
 async fn next(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
-    let name = named(context, wanted, Right::Mint)?;
-    let count = context.shared.count("batchSize", wanted.number("batchSize").unwrap_or("1"))?;
+    let (name, client) = named(context, wanted, Right::Mint)?;
+    let count = context.shared.count(&client, "batchSize", wanted.number("batchSize").unwrap_or("1"))?;
     let place = context.reserve(name, count).await?;
     let ids = mint::many(name, count, context.shared.limits.wait).await?;
     let ids = joined(&ids, b",").await;
@@ -134,11 +136,13 @@ async fn next(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -
 
 /// Answers with a range, whose numbers the client's library hands out.
 async fn segment(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
-    let name = named(context, wanted, Right::Lease)?;
+    let (name, client) = named(context, wanted, Right::Lease)?;
     let Some(step) = name.range_step() else {
         return Err(Refusal::unknown(format!("{} is no segment, and has no ranges", name.name)));
     };
-    let row = mint::row(name, step.clamp(1, context.shared.limits.count as u64), context.shared.limits.wait).await?;
+    let most = step.clamp(1, context.shared.most(&client) as u64);
+    context.shared.take(&client, most as usize)?;
+    let row = mint::row(name, most, context.shared.limits.wait).await?;
     let Range { current, loading, max, delta, remainder } = Range::of(&row);
     Ok(if simple {
         spring_text(context.request.headers(), format!("{current},{loading},{max},{delta},{remainder}"))

@@ -60,7 +60,9 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         None => given,
     };
     let port = &shared.metrics.resp;
+    let begun = shared.begin(session.peer.ip());
     let done = match name {
+        _ if begun.is_err() => begun,
         b"FRAZIL.NEXT" => next(shared, session, &words, reply).await,
         b"INCR" => increment(shared, session, &words, reply).await,
         b"INCRBY" => increment_by(shared, session, &words, reply).await,
@@ -100,12 +102,12 @@ async fn next(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: 
     if words.len() != 2 && !(words.len() == 4 && words.is(2, "COUNT")) {
         return Err(syntax("FRAZIL.NEXT name [COUNT n]"));
     }
-    let name = shared.name(session.token.as_ref(), Right::Mint, words.text(1))?;
+    let name = shared.name(&session.client(), Right::Mint, words.text(1))?;
     if words.len() == 2 {
         reply.number(mint::one(name, shared.limits.wait).await?);
         return Ok(());
     }
-    let count = shared.count("COUNT", words.text(3))?;
+    let count = shared.count(&session.client(), "COUNT", words.text(3))?;
     if count > SENT_TOGETHER {
         session.room = Some(untaken::reserve(name, count, shared.limits.wait).await?);
     }
@@ -126,7 +128,7 @@ async fn increment(shared: &Shared, session: &Session, words: &Words<'_>, reply:
 }
 
 async fn single(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
-    let name = shared.name(session.token.as_ref(), Right::Mint, words.text(1))?;
+    let name = shared.name(&session.client(), Right::Mint, words.text(1))?;
     reply.integer(mint::one(name, shared.limits.wait).await?);
     Ok(())
 }
@@ -140,14 +142,14 @@ async fn increment_by(shared: &Shared, session: &Session, words: &Words<'_>, rep
     if words.get(2) == Some(b"1") {
         return single(shared, session, words, reply).await;
     }
-    let name = shared.name(session.token.as_ref(), Right::Lease, words.text(1))?;
+    let name = shared.name(&session.client(), Right::Lease, words.text(1))?;
     if !name.is_segment() {
         return Err(Refusal::unknown(format!(
             "{} is no segment, whose numbers come in a row: FRAZIL.NEXT {} COUNT n",
             name.name, name.name
         )));
     }
-    let count = shared.count("n", words.text(2))?;
+    let count = shared.count(&session.client(), "n", words.text(2))?;
     let row = mint::in_a_row(name, count, shared.limits.wait).await?;
     if row.step != 1 {
         let why =

@@ -2,6 +2,7 @@
 
 use crate::lend::Place;
 use crate::share::Taken;
+use crate::shared::Client;
 use crate::tokens::Fingerprint;
 use std::net::SocketAddr;
 
@@ -25,6 +26,10 @@ pub struct Session {
 impl Session {
     pub fn new(id: u64, peer: SocketAddr) -> Self {
         Session { id, peer, token: None, label: vec![], place: None, room: None, is_over: false }
+    }
+
+    pub fn client(&self) -> Client {
+        Client { address: self.peer.ip(), token: self.token }
     }
 
     pub fn label(&self) -> &[u8] {

@@ -8,6 +8,7 @@ use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::Right;
 use frazil::bindings::Question;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 pub async fn answer(shared: &Shared, session: &mut Session, words: &[&str], reply: &mut Reply) -> Result<()> {
@@ -36,10 +37,8 @@ fn find<'a>(shared: &'a Shared, namespace: &str) -> Option<&'a Lent> {
 /// Lists the namespaces of the lent stores that the client may use.
 async fn list(shared: &Shared, session: &Session, words: &[&str], limit: Duration) -> Result<Vec<String>> {
     // A client without a known token must not reach the store.
-    if shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token)) {
-        return Err(Refusal::unauthorized("a token is needed"));
-    }
-    let may = |namespace: &str| shared.gate.check(session.token.as_ref(), Right::Lease, namespace).is_ok();
+    shared.gate.take(session.token.as_ref(), NonZeroU32::MIN)?;
+    let may = |namespace: &str| shared.gate.may(session.token.as_ref(), Right::Lease, namespace);
     let (since, mut places) = (Instant::now(), vec![]);
     for name in shared.names() {
         // A client without the right learns nothing, not even that the store is away.

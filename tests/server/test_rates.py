@@ -1,0 +1,133 @@
+"""The IDs a second of a token, and of a client's address."""
+
+import http.client
+import time
+
+import pytest
+import redis
+from replica import PATIENCE_S, Replica, run
+
+TOKEN, OTHER = "a token of sixteen", "another of sixteen"
+NAMES = ("orders=standard node=1 compat=tinyid", "invoice=segment store=memory step=1000 compat=tinyid")
+MOST = 1000
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rates")
+    tokens = folder / "tokens.toml"
+    rights = 'mint = ["*"]\nlease = ["*"]\n'
+    tokens.write_text(f'[slow]\nsecret = "{TOKEN}"\n{rights}ids-per-second = {MOST}\n[fast]\nsecret = "{OTHER}"\n{rights}')
+    with Replica(folder, *NAMES, f"--tokens={tokens}") as server:
+        yield server
+
+
+def refusal(ask):
+    """Asks until it is refused, which a machine that is not too slow sees at the second time."""
+    for _ in range(20):
+        if (refused := ask()) is not None:
+            return refused
+    raise AssertionError("nothing is refused")
+
+
+def over_http(server, path, token, headers=None):
+    def ask():
+        status, head, body = server.ask("POST", path, headers={"Authorization": f"Bearer {token}"} | (headers or {}))
+        assert status in (200, 429), body
+        return (head, body) if status == 429 else None
+
+    return ask
+
+
+def over_resp(client, *words):
+    def ask():
+        try:
+            client.execute_command(*words)
+        except redis.ResponseError as error:
+            return str(error)
+
+    return ask
+
+
+@pytest.mark.parametrize("path", [f"/v1/orders/next?n={MOST}", f"/v1/invoice/ranges?n={MOST}"])
+def test_a_token_has_its_rate_over_http(limited, path):
+    head, body = refusal(over_http(limited, path, TOKEN))
+    assert b"TOO_MANY_REQUESTS" in body and b'the token \\"slow\\" may take 1000 IDs a second' in body
+    # It waits as it was told, and is served.
+    time.sleep(int(head["Retry-After"]))
+    assert over_http(limited, path, TOKEN)() is None
+    assert all(over_http(limited, path, OTHER)() is None for _ in range(5))
+
+
+def test_single_ids_count_as_well(limited):
+    refused = refusal(over_http(limited, f"/v1/orders/next?n={MOST}", TOKEN))
+    assert refused
+    connection = limited.connection()
+    statuses = []
+    while 429 not in statuses and len(statuses) < 20 * MOST:
+        connection.request("POST", "/v1/orders/next", headers={"Authorization": f"Bearer {TOKEN}"})
+        answer = connection.getresponse()
+        answer.read()
+        statuses.append(answer.status)
+    assert 429 in statuses
+
+
+def test_a_token_has_its_rate_over_resp(limited):
+    with limited.redis(password=TOKEN) as client:
+        for words in (("FRAZIL.NEXT", "orders", "COUNT", MOST), ("INCRBY", "invoice", MOST)):
+            assert refusal(over_resp(client, *words)).startswith("TOO_MANY_REQUESTS")
+        with pytest.raises(redis.ResponseError, match="OUT_OF_RANGE COUNT=1001 is out of range: 1 to 1000"):
+            client.execute_command("FRAZIL.NEXT", "orders", "COUNT", MOST + 1)
+
+
+def test_a_token_of_tinyid_has_its_rate(limited):
+    def ask(path):
+        status, body = limited.json("GET", path)
+        return body if status == 200 and body["code"] != 200 else None
+
+    for path in (
+        f"/id/nextId?bizType=orders&token={TOKEN.replace(' ', '+')}&batchSize={MOST}",
+        f"/id/nextSegmentId?bizType=invoice&token={TOKEN.replace(' ', '+')}",
+    ):
+        assert "may take 1000 IDs a second" in refusal(lambda path=path: ask(path))["message"]
+
+
+def test_a_reload_changes_a_rate(tmp_path):
+    tokens = tmp_path / "tokens.toml"
+    text = f'[slow]\nsecret = "{TOKEN}"\nmint = ["*"]\n'
+    tokens.write_text(text)
+    with Replica(tmp_path, NAMES[0], f"--tokens={tokens}") as server:
+        assert all(over_http(server, f"/v1/orders/next?n={MOST}", TOKEN)() is None for _ in range(5))
+        tokens.write_text(f"{text}ids-per-second = {MOST}\n")
+        server.reload("tokens.read")
+        assert refusal(over_http(server, f"/v1/orders/next?n={MOST}", TOKEN))
+    tokens.write_text(f"{text}ids-per-second = 0\n")
+    told = run("check", NAMES[0], f"--tokens={tokens}")
+    assert told.returncode == 1 and "tokens.toml:4" in told.stderr, told
+
+
+def test_an_address_has_its_rate(tmp_path):
+    with Replica(tmp_path, *NAMES, f"--max-ids-per-address={MOST}") as server:
+        assert refusal(over_http(server, f"/v1/orders/next?n={MOST}", ""))
+        with server.redis() as client:
+            # Each command counts, on all connections of the address.
+            message = refusal(lambda: next(filter(None, (over_resp(client, "PING")() for _ in range(20 * MOST))), None))
+            assert message.startswith("TOO_MANY_REQUESTS this address may take 1000 IDs a second")
+        # Probes are answered.
+        assert all(server.ask("GET", "/readyz", port="admin")[0] == 200 for _ in range(20))
+        other = http.client.HTTPConnection("127.0.0.1", server.ports["http"], timeout=PATIENCE_S, source_address=("127.0.0.2", 0))
+        other.request("POST", f"/v1/orders/next?n={MOST}")
+        assert other.getresponse().status == 200
+        other.close()
+
+
+def test_no_client_takes_more_than_its_rate(limited):
+    with limited.redis(password=TOKEN) as client:
+        since, taken = time.monotonic(), 0
+        while time.monotonic() < since + 2:
+            try:
+                taken += len(client.execute_command("FRAZIL.NEXT", "orders", "COUNT", MOST // 10))
+            except redis.ResponseError:
+                time.sleep(0.01)
+        most = MOST * (1 + time.monotonic() - since)
+        assert MOST <= taken <= most, (taken, most)
