@@ -75,6 +75,8 @@ fi
 if wanted test; then
     # promtool, by which the guide's alerts are tested.
     need promtool prometheus
+    # A proxy that tells frazil-server whose connection it passes on.
+    [ -x /usr/sbin/haproxy ] || need haproxy haproxy
     # The clients of frazil-server that its guide shows.
     need javac default-jdk-headless
     need php php-cli

@@ -2,6 +2,7 @@
 
 use crate::names::{Plan, has_plain_letters};
 use crate::protocol::Protocol;
+use crate::proxies::Proxies;
 use crate::settings::{Settings, spec_error};
 use crate::shared::Limits;
 use crate::tls::Tls;
@@ -36,6 +37,7 @@ pub struct Config {
     pub gate: Gate,
     pub tls: Option<Tls>,
     pub hosts: Vec<String>,
+    pub proxies: Proxies,
     pub limits: Limits,
     pub drain_delay: Duration,
     pub access_log: bool,
@@ -83,8 +85,9 @@ impl Config {
         let drain_delay = Duration::from_millis(limit("drain-delay-ms", settings.drain_delay_ms, 0, 0..=600_000)?);
         let threads = limit("threads", settings.threads, processors, 1..=1024)?;
         let hosts = settings.hosts.as_deref().map(hosts).transpose()?.unwrap_or_default();
+        let proxies = settings.proxies.as_deref().map(Proxies::new).transpose()?.unwrap_or_default();
         let access_log = settings.access_log.unwrap_or(false);
-        Ok(Config { places, plans, gate, tls, hosts, limits, drain_delay, access_log, threads })
+        Ok(Config { places, plans, gate, tls, hosts, proxies, limits, drain_delay, access_log, threads })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Connections, and the code that speaks their protocol.
 
-use crate::listen::Open;
+use crate::listen::{self, Open};
+use crate::peers::Peers;
 use crate::protocol::Protocol;
+use crate::proxies::{self, Proxies};
 use crate::shared::Shared;
 use crate::stop::Stop;
 use crate::{admin, http, resp};
@@ -10,16 +12,47 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// Returns the reply to one connection too many.
-pub fn full(protocol: Protocol) -> &'static [u8] {
-    match protocol {
-        Protocol::Http | Protocol::Admin => http::FULL,
-        Protocol::Resp => resp::FULL,
+/// The rules of a port for the addresses of its clients.
+pub struct Entrance {
+    protocol: Protocol,
+    proxies: Arc<Proxies>,
+    peers: Option<Arc<Peers>>,
+    /// The reply to one connection too many; empty where the client would not understand it.
+    pub full: &'static [u8],
+}
+
+impl Entrance {
+    /// Whatever one address does, and whatever stands before the other ports: probes come to `--admin` and are answered.
+    pub fn new(protocol: Protocol, shared: &Shared, proxies: &Arc<Proxies>) -> Self {
+        let is_for_clients = protocol != Protocol::Admin;
+        let full = match protocol {
+            _ if shared.tls.is_some() => b"",
+            Protocol::Http | Protocol::Admin => http::FULL,
+            Protocol::Resp => resp::FULL,
+        };
+        Entrance {
+            protocol,
+            proxies: if is_for_clients { Arc::clone(proxies) } else { Arc::default() },
+            peers: shared.limits.connections_per_address.filter(|_| is_for_clients).map(Peers::new),
+            full,
+        }
     }
 }
 
 /// Serves a connection to its end, and then releases its place.
-pub async fn serve(protocol: Protocol, stream: TcpStream, peer: SocketAddr, mut stop: Stop, shared: Arc<Shared>, _open: Open) {
+pub async fn serve(entrance: Arc<Entrance>, mut stream: TcpStream, mut peer: SocketAddr, mut stop: Stop, shared: Arc<Shared>, _open: Open) {
+    let protocol = entrance.protocol;
+    if entrance.proxies.are(peer.ip()) {
+        match stop.unless(Box::pin(proxies::client_of(&mut stream, peer))).await {
+            None => return,
+            Some(Ok(client)) => peer = client,
+            Some(Err(why)) => return shared.refusal_log.tell(protocol.name(), peer, "PROXY", why),
+        }
+    }
+    let of_peer = entrance.peers.as_ref().map(|peers| peers.take(peer.ip()));
+    if matches!(of_peer, Some(None)) {
+        return listen::turn_away(stream, protocol.port(&shared.metrics), entrance.full);
+    }
     let Some(tls) = &shared.tls else {
         return speak(protocol, stream, peer, true, stop, shared).await;
     };

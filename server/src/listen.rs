@@ -3,7 +3,6 @@
 use crate::config::Place;
 use crate::log;
 use crate::metrics::Port;
-use crate::peers::{self, Peers};
 use crate::stop::Stop;
 use frazil::{Error, ErrorKind, Result};
 use socket2::{SockRef, TcpKeepalive};
@@ -84,24 +83,23 @@ impl Bound {
     }
 }
 
-/// The limits of a port, and its answer beyond them.
-pub struct Door {
-    pub most: usize,
-    /// The limits of each address, if there are any.
-    pub peers: Option<Arc<Peers>>,
-    /// The reply to one connection too many; empty where the client would not understand it.
-    pub full: &'static [u8],
+/// Closes one connection too many. `full` is the reply; empty where the client would not understand it.
+pub fn turn_away(stream: TcpStream, port: &Port, full: &[u8]) {
+    port.turned_away.inc();
+    // The socket's buffer is empty: it takes the reply at once, or the reply is dropped.
+    let _ = stream.into_std().and_then(|mut stream| stream.write_all(full));
 }
 
 /// Accepts connections until the server stops; open ones then end by themselves.
 pub async fn serve<F: Future<Output = ()> + Send + 'static>(
     listener: TcpListener,
-    door: Door,
+    most: usize,
+    full: &'static [u8],
     mut stop: Stop,
     port: Arc<Port>,
     connection: impl Fn(TcpStream, SocketAddr, Stop, Open) -> F,
 ) {
-    let places = Arc::new(Semaphore::new(door.most));
+    let places = Arc::new(Semaphore::new(most));
     let mut fails = false;
     while let Some(accepted) = stop.unless(listener.accept()).await {
         let (stream, peer) = match accepted {
@@ -116,31 +114,28 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
             }
         };
         fails = false;
-        let of_peer = door.peers.as_ref().map(|peers| peers.take(peer.ip()));
-        let (Ok(place), None | Some(Some(_))) = (Arc::clone(&places).try_acquire_owned(), &of_peer) else {
-            port.turned_away.inc();
-            // The socket's buffer is empty: it takes the reply at once, or the reply is dropped.
-            let _ = stream.into_std().and_then(|mut stream| stream.write_all(door.full));
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            turn_away(stream, &port, full);
             continue;
         };
         // An answer is one write, and must not wait for the acknowledgement of an earlier one.
         if stream.set_nodelay(true).is_err() {
             continue;
         }
-        tokio::spawn(connection(stream, peer, stop.clone(), Open::new(&port, (place, of_peer.flatten()))));
+        tokio::spawn(connection(stream, peer, stop.clone(), Open::new(&port, place)));
     }
 }
 
 /// The place and the count of an open connection, released however it ends.
 pub struct Open {
     port: Arc<Port>,
-    _places: (OwnedSemaphorePermit, Option<peers::Place>),
+    _place: OwnedSemaphorePermit,
 }
 
 impl Open {
-    fn new(port: &Arc<Port>, places: (OwnedSemaphorePermit, Option<peers::Place>)) -> Self {
+    fn new(port: &Arc<Port>, place: OwnedSemaphorePermit) -> Self {
         port.open.inc();
-        Open { port: Arc::clone(port), _places: places }
+        Open { port: Arc::clone(port), _place: place }
     }
 }
 

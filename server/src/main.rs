@@ -9,7 +9,7 @@
 //! | `log`, `log_writer`, `access_log` | lines of JSON, and the thread that writes them |
 //! | `refusal` | an error, in each protocol's form |
 //! | `tokens`, `tls` | rights; certificates |
-//! | `peers`, `rate` | the connections of an address; the IDs a second of a token and of an address |
+//! | `proxies`, `peers`, `rate` | whose connection it is; the connections of an address; the IDs a second of a token and of an address |
 //! | `names`, `generators`, `compat` | a served name, its generators or numbers, and the systems whose clients it serves |
 //! | `lend` | a store that is lent to processes without access to it |
 //! | `mint`, `yielding` | IDs without blocking the event loop |
@@ -46,6 +46,7 @@ mod names;
 mod peers;
 mod process_metrics;
 mod protocol;
+mod proxies;
 mod rate;
 mod refusal;
 mod refusal_log;

@@ -1,12 +1,12 @@
 //! The life of the process: open, serve, drain, release.
 
 use crate::config::Config;
-use crate::dispatch;
+use crate::dispatch::{self, Entrance};
 use crate::lend::AT_ONCE;
-use crate::listen::{self, Bound, Door};
+use crate::listen::{self, Bound};
 use crate::names::{Name, Plan};
-use crate::peers::Peers;
 use crate::protocol::Protocol;
+use crate::proxies::Proxies;
 use crate::shared::Shared;
 use crate::stop::{self, Stop};
 use crate::tls::Tls;
@@ -66,6 +66,7 @@ async fn serve(config: Config) -> Result<()> {
     let lent = config.plans.iter().filter(|plan| plan.is_lent()).count();
     limits.connections = fd_limit::connections_within(limits.connections, config.places.len(), lent * AT_ONCE);
     let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.hosts, config.access_log));
+    let proxies = Arc::new(config.proxies);
     let panics = shared.metrics.panics.clone();
     log::on_panic(move || _ = panics.inc());
     let lost = shared.metrics.log_lines_lost.clone();
@@ -76,12 +77,13 @@ async fn serve(config: Config) -> Result<()> {
     let (admin, public): (Vec<_>, Vec<_>) = bound.into_iter().partition(|(protocol, _)| *protocol == Protocol::Admin);
     let mut ports = JoinSet::new();
     for (protocol, bound) in admin {
-        ports.spawn(start(bound, &shared, no_stop.clone(), protocol)?);
+        ports.spawn(start(bound, &shared, &proxies, no_stop.clone(), protocol)?);
     }
     let Some(names) = signals.unless_ended(&shared, open(config.plans)).await else { return Ok(()) };
     let names = names?;
     // Open the ports before `/readyz` says so.
-    let serving = public.into_iter().map(|(protocol, bound)| start(bound, &shared, stop.clone(), protocol)).collect::<Result<Vec<_>>>()?;
+    let serving = public.into_iter().map(|(protocol, bound)| start(bound, &shared, &proxies, stop.clone(), protocol));
+    let serving = serving.collect::<Result<Vec<_>>>()?;
     shared.serve(names);
     for port in serving {
         ports.spawn(port);
@@ -130,17 +132,21 @@ async fn open(plans: Vec<Plan>) -> Result<Vec<Name>> {
 }
 
 /// Opens a port; the returned future serves it.
-fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> Result<impl Future<Output = ()> + use<>> {
+fn start(
+    bound: Bound,
+    shared: &Arc<Shared>,
+    proxies: &Arc<Proxies>,
+    stop: Stop,
+    protocol: Protocol,
+) -> Result<impl Future<Output = ()> + use<>> {
     let listener = bound.listen()?;
     let address = listener.local_addr().map_err(internal)?.to_string();
     log::info("listening", &[("protocol", protocol.name()), ("address", &address)]);
-    let full = if shared.tls.is_some() { b"" } else { dispatch::full(protocol) };
-    // Whatever one address does, probes are answered.
-    let peers = shared.limits.connections_per_address.filter(|_| protocol != Protocol::Admin).map(Peers::new);
-    let (port, door) = (Arc::clone(protocol.port(&shared.metrics)), Door { most: shared.limits.connections, peers, full });
+    let entrance = Arc::new(Entrance::new(protocol, shared, proxies));
+    let (most, full, port) = (shared.limits.connections, entrance.full, Arc::clone(protocol.port(&shared.metrics)));
     let shared = Arc::clone(shared);
-    let connection = move |stream, peer, stop, open| dispatch::serve(protocol, stream, peer, stop, Arc::clone(&shared), open);
-    Ok(listen::serve(listener, door, stop, port, connection))
+    let connection = move |stream, peer, stop, open| dispatch::serve(Arc::clone(&entrance), stream, peer, stop, Arc::clone(&shared), open);
+    Ok(listen::serve(listener, most, full, stop, port, connection))
 }
 
 /// The operator's signals.

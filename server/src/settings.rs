@@ -57,6 +57,9 @@ pub struct Settings {
     /// Without --tokens: the host names by which clients ask for this server, with commas between, or * for any; addresses and localhost need none
     #[arg(long, value_name = "NAMES")]
     pub hosts: Option<String>,
+    /// The addresses and networks of proxies that begin each connection to --http and --resp with a PROXY header, with commas between
+    #[arg(long, value_name = "ADDRESSES")]
+    pub proxies: Option<String>,
     /// The most IDs of one request [10000]
     #[arg(long, value_name = "N")]
     pub max_count: Option<usize>,
@@ -164,6 +167,7 @@ impl Settings {
             tls_client_crl: self.tls_client_crl.or(below.tls_client_crl),
             insecure: self.insecure.or(below.insecure),
             hosts: self.hosts.or(below.hosts),
+            proxies: self.proxies.or(below.proxies),
             access_log: self.access_log.or(below.access_log),
             max_count: self.max_count.or(below.max_count),
             max_wait_ms: self.max_wait_ms.or(below.max_wait_ms),

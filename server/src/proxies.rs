@@ -1,0 +1,99 @@
+//! Proxies that pass connections on, and say whose, by the PROXY protocol (HAProxy's `proxy-protocol.txt`, versions 1 and 2).
+
+use crate::settings::spec_error;
+use frazil::Result;
+use ipnet::IpNet;
+use proxy_header::{Error, ParseConfig, ProxyHeader};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+/// The longest header: its addresses, and what proxies of clouds add.
+const LONGEST: usize = 4096;
+/// The time within which a header must have come.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The pause before a look at a header that has come in part.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The networks of the proxies.
+#[derive(Default)]
+pub struct Proxies(Vec<IpNet>);
+
+impl Proxies {
+    /// Parses addresses and networks, with commas between them.
+    ///
+    /// # Errors
+    /// `SPEC`.
+    pub fn new(text: &str) -> Result<Self> {
+        let network = |part: &str| {
+            let one = part.parse().map(|address: IpAddr| IpNet::from(address));
+            one.or_else(|_| part.parse()).map_err(|_| {
+                spec_error(format!("proxies={text:?}: {part:?} is neither an address nor a network, such as 10.0.0.7 or 10.0.0.0/8"))
+            })
+        };
+        text.split(',').map(|part| network(part.trim())).collect::<Result<_>>().map(Proxies)
+    }
+
+    /// Tells whether a connection of this address begins with a header.
+    pub fn are(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address.to_canonical()))
+    }
+}
+
+/// Takes the header off a proxy's connection. Returns the client's address; the proxy's where it asks for itself, as it does to see whether
+/// the server is there.
+///
+/// # Errors
+/// What is wrong with the header.
+pub async fn client_of(stream: &mut TcpStream, proxy: SocketAddr) -> std::result::Result<SocketAddr, &'static str> {
+    timeout(PATIENCE, header(stream, proxy)).await.unwrap_or(Err("no PROXY header came in time"))
+}
+
+async fn header(stream: &mut TcpStream, proxy: SocketAddr) -> std::result::Result<SocketAddr, &'static str> {
+    const ENDED: &str = "the connection ended before its PROXY header";
+    let mut begin = [0; LONGEST];
+    let mut seen = 0;
+    // What follows the header is the client's: the header is looked at where it is, and taken once its length is known.
+    let (client, length) = loop {
+        let came = stream.peek(&mut begin).await.map_err(|_| ENDED)?;
+        if came == seen {
+            // Nothing more, or the end: only a later look, or a reading, shows which.
+            sleep(PAUSE).await;
+        }
+        seen = came;
+        match ProxyHeader::parse(&begin[..came], ParseConfig { include_tlvs: false, ..ParseConfig::default() }) {
+            Ok((header, length)) => break (header.proxied_address().map_or(proxy, |addresses| addresses.source), length),
+            Err(Error::BufferTooShort) if came == 0 => return Err(ENDED),
+            Err(Error::BufferTooShort) if came < LONGEST => {}
+            Err(_) => return Err("it is a proxy of --proxies, and its connection does not begin with a PROXY header"),
+        }
+    };
+    stream.read_exact(&mut begin[..length]).await.map_err(|_| ENDED)?;
+    Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_of_proxies() {
+        let proxies = Proxies::new("10.0.0.0/8, 192.168.1.5,2001:db8::/32").unwrap();
+        for (address, is_one) in [
+            ("10.1.2.3", true),
+            ("::ffff:10.1.2.3", true),
+            ("11.0.0.1", false),
+            ("192.168.1.5", true),
+            ("192.168.1.6", false),
+            ("2001:db8::1", true),
+            ("::1", false),
+        ] {
+            assert_eq!(proxies.are(address.parse().unwrap()), is_one, "{address}");
+        }
+        for wrong in ["", "10.0.0.0/33", "proxy.example", "10.0.0.1:80", "10.0.0.1,"] {
+            assert!(Proxies::new(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

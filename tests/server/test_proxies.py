@@ -1,0 +1,148 @@
+"""Proxies that say whose connection they pass on, by the PROXY protocol: by hand, and HAProxy."""
+
+import contextlib
+import ipaddress
+import shutil
+import socket
+import struct
+
+import pytest
+from replica import PATIENCE_S, Replica
+from servers import process
+
+ORDERS = "orders=standard node=1"
+HAPROXY = shutil.which("haproxy", path="/usr/sbin:/usr/bin") or shutil.which("haproxy") or "haproxy"
+
+
+def version_2(source, command=1, tail=b""):
+    address = ipaddress.ip_address(source)
+    family, other = (0x11, "10.0.0.1") if address.version == 4 else (0x21, "2001:db8::1")
+    body = address.packed + ipaddress.ip_address(other).packed + struct.pack(">HH", 4711, 80) + tail
+    return b"\r\n\r\n\x00\r\nQUIT\n" + bytes([0x20 | command, family]) + struct.pack(">H", len(body)) + body
+
+
+def version_1(source):
+    return f"PROXY TCP{ipaddress.ip_address(source).version} {source} {source} 4711 80\r\n".encode()
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory):
+    """A server whose one proxy is 127.0.0.1, and which lets each client have two connections."""
+    settings = ("--proxies=10.9.0.0/16,127.0.0.1", "--max-connections-per-address=2", "--access-log")
+    with Replica(tmp_path_factory.mktemp("proxies"), ORDERS, *settings) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def connected(server, data, port="resp", source="127.0.0.1"):
+    address = ("127.0.0.1", server.ports[port])
+    with socket.create_connection(address, timeout=PATIENCE_S, source_address=(source, 0)) as connection:
+        for part in data if isinstance(data, list) else [data]:
+            connection.sendall(part)
+        yield connection
+
+
+def answer(connection):
+    with contextlib.suppress(ConnectionResetError):
+        return connection.recv(4096)
+    return b""
+
+
+def peers(server):
+    return {event["peer"].rpartition(":")[0].strip("[]") for event in server.events() if event["event"] == "request"}
+
+
+@pytest.mark.parametrize("header", [version_1, version_2], ids=["version 1", "version 2"])
+@pytest.mark.parametrize("source", ["192.0.2.7", "2001:db8::7"])
+def test_the_client_is_the_one_that_the_header_names(behind, header, source):
+    with connected(behind, header(source) + b"PING\r\n") as connection:
+        assert answer(connection) == b"+PONG\r\n"
+    request = b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with connected(behind, header(source) + request, port="http") as connection:
+        assert answer(connection).startswith(b"HTTP/1.1 200")
+    assert process.await_true(lambda: source in peers(behind), PATIENCE_S), peers(behind)
+
+
+def test_a_header_in_pieces_and_with_more_in_it(behind):
+    whole = version_2("192.0.2.8", tail=b"\x04\x03\xe8" + bytes(1000))
+    for header in (whole, version_1("192.0.2.8")):
+        pieces = [header[at : at + 3] for at in range(0, len(header), 3)]
+        with connected(behind, [*pieces, b"PI", b"NG\r\n"]) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            assert answer(connection) == b"+PONG\r\n"
+
+
+def test_the_limit_is_the_clients_and_not_the_proxys(behind):
+    with contextlib.ExitStack() as stack:
+
+        def is_served(source):
+            connection = stack.enter_context(connected(behind, version_1(source) + b"PING\r\n"))
+            return answer(connection) == b"+PONG\r\n"
+
+        assert [is_served("192.0.2.20") for _ in range(3)] == [True, True, False]
+        assert all(is_served(f"192.0.2.{last}") for last in range(21, 31))
+
+
+def test_a_proxy_asks_for_itself(behind):
+    for header in (version_2("192.0.2.9", command=0), b"PROXY UNKNOWN\r\n"):
+        with connected(behind, header + b"PING\r\n") as connection:
+            assert answer(connection) == b"+PONG\r\n"
+
+
+@pytest.mark.parametrize(
+    "begin", [b"PING\r\n", b"PROXY TCP4 a b 1 2\r\n", b"PROXY TCP4 " + b"1" * 200, b"\r\n\r\n\x00\r\nQUIT\n\x31\x11\x00\x00", b"\x16\x03\x01"]
+)
+def test_a_proxy_without_a_header_is_refused(behind, begin):
+    def refusals():
+        return [event for event in behind.events() if event["event"] == "access.refused" and event["code"] == "PROXY"]
+
+    before = len(refusals())
+    with connected(behind, begin + bytes(4096)) as connection:
+        assert answer(connection) == b""
+    assert process.await_true(lambda: len(refusals()) > before, PATIENCE_S)
+
+
+def test_nobody_else_may_say_who_it_is(behind):
+    """A header of another address is no header, and means nothing."""
+    with connected(behind, version_1("192.0.2.40") + b"PING\r\n", source="127.0.0.2") as connection:
+        assert answer(connection).startswith(b"-ERR unknown command 'PROXY'")
+    with connected(behind, b"PING\r\n", source="127.0.0.2") as connection:
+        assert answer(connection) == b"+PONG\r\n"
+    assert "192.0.2.40" not in peers(behind)
+
+
+def test_probes_need_no_header(behind):
+    assert behind.ask("GET", "/readyz", port="admin")[0] == 200
+
+
+@pytest.mark.parametrize("option", ["send-proxy", "send-proxy-v2"])
+def test_behind_haproxy(behind, tmp_path, option):
+    with contextlib.closing(process.reserve_port()) as reserved:
+        port = process.port_of(reserved)
+        settings = tmp_path / "haproxy.cfg"
+        settings.write_text(f"""
+defaults
+    mode tcp
+    timeout connect 10s
+    timeout client 60s
+    timeout server 60s
+listen resp
+    bind 127.0.0.1:{port}
+    source 127.0.0.1
+    server one 127.0.0.1:{behind.ports["resp"]} {option} check
+""")
+        running = process.spawn([HAPROXY, "-db", "-f", settings], tmp_path / "haproxy.log")
+        try:
+
+            def reply():
+                with contextlib.suppress(OSError):
+                    with socket.create_connection(("127.0.0.1", port), PATIENCE_S, source_address=("127.0.0.5", 0)) as connection:
+                        connection.sendall(b"INCR orders\r\n")
+                        return answer(connection)
+                return b""
+
+            assert process.await_true(lambda: reply().startswith(b":"), PATIENCE_S), (tmp_path / "haproxy.log").read_text()
+            assert process.await_true(lambda: "127.0.0.5" in peers(behind), PATIENCE_S)
+        finally:
+            running.kill()
+            running.wait()
