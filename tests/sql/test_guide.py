@@ -98,5 +98,5 @@ def test_the_guides_expressions_are_what_the_command_prints():
     """SQLite's time, less what it says of a number that is no ID; MariaDB's generated column."""
     for dialect, section in [("sqlite", "SQLite"), ("mariadb", "MariaDB")]:
         script, guide = (" ".join(text.split()) for text in (databases.frazil("sql", dialect, "twitter"), SECTIONS[section]))
-        for wanted in re.findall(r"AS \((CASE WHEN .*?) \|\| id\)|AS (\(TIMESTAMP'.*?\) MICROSECOND\))", guide):
-            assert "".join(wanted) in script, wanted
+        [wanted] = re.findall(r"AS \( (CASE WHEN .*?) \|\| id\)|AS (\(TIMESTAMP'.*?\) MICROSECOND\))", guide)
+        assert "".join(wanted) in script, wanted
