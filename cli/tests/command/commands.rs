@@ -497,6 +497,7 @@ fn shells_complete_the_words_of_a_spec() {
 }
 
 /// Every `console` block: what stands behind `$ ` is run by a shell, and prints what follows; `...` stands for anything, at the end of a line or as one.
+/// A backslash at the end of a line continues the command.
 #[cfg(unix)]
 #[test]
 fn the_guide() {
@@ -506,7 +507,8 @@ fn the_guide() {
     let mut run = 0;
     for block in guide.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
         for call in block.strip_prefix("$ ").unwrap().split("\n$ ") {
-            let (line, expected) = call.split_once('\n').unwrap();
+            let end = call.match_indices('\n').find(|(at, _)| !call[..*at].ends_with('\\')).unwrap().0;
+            let (line, expected) = (&call[..end], &call[end + 1..]);
             let output = Command::new("sh").args(["-c", line]).env("PATH", &path).env_remove("FRAZIL").output().unwrap();
             let (_, out, err) = told(output);
             assert!(
