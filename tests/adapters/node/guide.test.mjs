@@ -224,7 +224,7 @@ for (const at of ['zod', 'zod-oldest']) {
       'the ID is the number 250306847385993200, which JavaScript has already rounded: send it as a string, in quotes',
       '^(0|[1-9][0-9]{0,18})$',
     ])
-    // A long comment goes on in the next line.
+    // A long comment continues in the next line.
     const shown = examples.get('zod.mjs').replaceAll('\n// ', ' ')
     told.forEach(line => assert.ok(shown.includes(line), line))
   })
