@@ -1,0 +1,105 @@
+//! A process that was copied: what it may still use, and what its children may. Each case runs in a process of its own, as a process stays a copy
+//! for as long as it lives.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::Snowflake;
+use std::process::Command;
+use std::time::Duration;
+
+const VARIABLE: &str = "FRAZIL_TEST_RESTORED";
+
+/// A generator whose folder is copied with the machine.
+fn line() -> String {
+    format!("standard store=file:{}/store", std::env::current_dir().unwrap().display())
+}
+
+fn outcome<T>(result: frazil::Result<T>) -> String {
+    result.map_or_else(|error| error.kind().name().to_owned(), |_| "issued".to_owned())
+}
+
+/// Forks, and returns what the child's work says.
+fn in_child(work: impl FnOnce() -> String) -> String {
+    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and leaves without its parent's exit handlers.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork failed");
+    if pid == 0 {
+        std::fs::write("answer", work()).unwrap();
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut 0, 0) }, pid);
+    std::fs::read_to_string("answer").unwrap()
+}
+
+/// Copies the machine, as far as the file tells.
+fn change_generation() {
+    std::fs::write("new", "2").unwrap();
+    std::fs::rename("new", "generation").unwrap();
+}
+
+/// The other end of [`told`].
+#[test]
+fn program() {
+    let Ok(case) = std::env::var(VARIABLE) else { return };
+    let told = match case.as_str() {
+        "child of a copy" => child_of_a_copy(),
+        "idle child" => idle_child(),
+        _ => panic!("{case}"),
+    };
+    println!("> {told}");
+}
+
+fn child_of_a_copy() -> String {
+    let ids = Snowflake::open(&line()).unwrap();
+    ids.next_id().unwrap();
+    frazil::restored();
+    [outcome(ids.next_id()), in_child(|| outcome(ids.next_id())), in_child(|| outcome(Snowflake::open(&line())))].join(" ")
+}
+
+/// A worker is forked before the copy, and has its first request after it.
+fn idle_child() -> String {
+    let ids = Snowflake::open(&line()).unwrap();
+    ids.next_id().unwrap();
+    let childs = in_child(|| {
+        change_generation();
+        // It is read once a millisecond.
+        std::thread::sleep(Duration::from_millis(20));
+        outcome(ids.next_id())
+    });
+    format!("{childs} {}", outcome(ids.next_id()))
+}
+
+/// What a process says, in a folder of its own.
+fn told(case: &str) -> String {
+    let folder = std::env::temp_dir().join(format!("frazil-restored-{}-{}", case.replace(' ', "-"), std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("generation"), "1").unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "program", "--nocapture", "--quiet"])
+        .current_dir(&folder)
+        .env(VARIABLE, case)
+        .env("FRAZIL_GENERATION", format!("file:{}/generation", folder.display()))
+        .env("FRAZIL_GUARD_SCOPE", format!("restored-{}", std::process::id()))
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::remove_dir_all(folder).unwrap();
+    printed.lines().find_map(|line| line.split_once("> ")).expect("an answer").1.to_owned()
+}
+
+/// Another copy has the same folder, and its children would find the same numbers in it.
+#[test]
+fn a_child_of_a_copy_is_refused_the_copied_folder() {
+    assert_eq!(told("child of a copy"), "COPIED COPIED COPIED");
+}
+
+/// A child has no number of its own before its first call, and so was no copy so far.
+#[test]
+fn a_child_that_was_idle_while_it_was_copied_is_refused_the_copied_folder() {
+    assert_eq!(told("idle child"), "COPIED COPIED");
+}
