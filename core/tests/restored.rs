@@ -47,6 +47,10 @@ fn program() {
     let told = match case.as_str() {
         "child of a copy" => child_of_a_copy(),
         "idle child" => idle_child(),
+        "before the first call" => {
+            frazil::restored();
+            outcome(Snowflake::open(&line()))
+        }
         _ => panic!("{case}"),
     };
     println!("> {told}");
@@ -102,4 +106,10 @@ fn a_child_of_a_copy_is_refused_the_copied_folder() {
 #[test]
 fn a_child_that_was_idle_while_it_was_copied_is_refused_the_copied_folder() {
     assert_eq!(told("idle child"), "COPIED COPIED");
+}
+
+/// As the hook of a runtime does for a program that opens its generator when the first request comes.
+#[test]
+fn who_is_told_before_the_first_call_is_refused_the_copied_folder() {
+    assert_eq!(told("before the first call"), "COPIED");
 }
