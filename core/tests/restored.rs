@@ -51,6 +51,7 @@ fn program() {
             frazil::restored();
             outcome(Snowflake::open(&line()))
         }
+        "open" => open_meanwhile(),
         _ => panic!("{case}"),
     };
     println!("> {told}");
@@ -74,6 +75,23 @@ fn idle_child() -> String {
         outcome(ids.next_id())
     });
     format!("{childs} {}", outcome(ids.next_id()))
+}
+
+/// Opens again and again, while the machine is copied; returns what the handle gives that was opened last.
+fn open_meanwhile() -> String {
+    let mut ids = Snowflake::open(&line()).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(5));
+            change_generation();
+        });
+        loop {
+            match Snowflake::open(&line()) {
+                Ok(opened) => ids = opened,
+                Err(error) => return format!("{} {}", error.kind().name(), outcome(ids.next_id())),
+            }
+        }
+    })
 }
 
 /// What a process says, in a folder of its own.
@@ -112,4 +130,12 @@ fn a_child_that_was_idle_while_it_was_copied_is_refused_the_copied_folder() {
 #[test]
 fn who_is_told_before_the_first_call_is_refused_the_copied_folder() {
     assert_eq!(told("before the first call"), "COPIED");
+}
+
+/// The machine is copied between two looks at its generation: in one of many tries between those that matter.
+#[test]
+fn an_opening_while_the_machine_is_copied_leases_nothing_from_the_copied_folder() {
+    let outcomes: Vec<_> = (0..200).map(|_| told("open")).collect();
+    let wrong: Vec<_> = outcomes.iter().filter(|outcome| *outcome != "COPIED COPIED").collect();
+    assert!(wrong.is_empty(), "{} of {}: {wrong:?}", wrong.len(), outcomes.len());
 }
