@@ -52,6 +52,7 @@ fn program() {
             outcome(Snowflake::open(&line()))
         }
         "open" => open_meanwhile(),
+        "no descriptors" => no_descriptors(),
         _ => panic!("{case}"),
     };
     println!("> {told}");
@@ -92,6 +93,22 @@ fn open_meanwhile() -> String {
             }
         }
     })
+}
+
+/// Issues while there is no descriptor for a moment, and after that.
+fn no_descriptors() -> String {
+    let (fixed, leased) = (Snowflake::open("standard node=1").unwrap(), Snowflake::open(&line()).unwrap());
+    (fixed.next_id().unwrap(), leased.next_id().unwrap());
+    let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
+    // SAFETY: a plain system call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    let files: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+    // The generation is read once a millisecond.
+    std::thread::sleep(Duration::from_millis(20));
+    let without = outcome(fixed.next_id());
+    drop(files);
+    std::thread::sleep(Duration::from_millis(20));
+    format!("{without} {} {}", outcome(fixed.next_id()), outcome(leased.next_id()))
 }
 
 /// What a process says, in a folder of its own.
@@ -138,4 +155,10 @@ fn an_opening_while_the_machine_is_copied_leases_nothing_from_the_copied_folder(
     let outcomes: Vec<_> = (0..200).map(|_| told("open")).collect();
     let wrong: Vec<_> = outcomes.iter().filter(|outcome| *outcome != "COPIED COPIED").collect();
     assert!(wrong.is_empty(), "{} of {}: {wrong:?}", wrong.len(), outcomes.len());
+}
+
+/// A server that has no descriptor left for a moment is no copy.
+#[test]
+fn a_moment_without_descriptors_ends_no_number() {
+    assert_eq!(told("no descriptors"), "COPIED issued issued");
 }
