@@ -275,6 +275,20 @@ mod tests {
         }
     }
 
+    /// A process that was restored on a machine that runs for less long, where nobody moves its monotonic clock.
+    #[test]
+    fn a_file_is_read_again_where_the_monotonic_clock_went_back() {
+        let path = std::env::temp_dir().join(format!("frazil-generation-back-{}", std::process::id()));
+        let file = Polled { begun: Instant::now() + std::time::Duration::from_secs(3_600), ..polled(Ok(path.clone())) };
+        fs::write(&path, "1").unwrap();
+        let one = file.look();
+        fs::write(&path, "2").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let two = file.look();
+        fs::remove_file(&path).unwrap();
+        assert_ne!(one, two, "the next copy is not noticed for an hour");
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn a_page_that_counts_no_generations_is_not_used() {
