@@ -240,6 +240,8 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Copied);
             assert!(error.to_string().contains(&format!("FRAZIL_GENERATION=file:{}: {why}", path.display())), "{error}");
         }
+        // What differs may lie behind what is read.
+        assert!(read(&[b"1".as_slice(), &[b' '; 1 << 20], b"1"].concat()).is_err(), "a file of 1 MiB");
         fs::remove_file(&path).unwrap();
         assert!(file.read().unwrap_err().to_string().contains("No such file"), "it is gone");
         fs::create_dir(&path).unwrap();
