@@ -265,6 +265,11 @@ mod tests {
             fs::write(own.path(), text).unwrap();
             assert!(peer(&own.0).is_none(), "{text:?}");
         }
+        // No process has one of these IDs.
+        for pid in [1 << 31, u32::MAX] {
+            fs::write(own.path(), format!("{pid} 1 x\n")).unwrap();
+            assert!(peer(&own.0).is_none(), "{pid}");
+        }
         fs::write(own.path(), vec![0xff; 4 << 20]).unwrap();
         assert!(peer(&own.0).is_none());
     }
