@@ -22,8 +22,9 @@ struct ThisProcess;
 
 impl Home for ThisProcess {
     fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+        let workers = workers()?;
         shared.leased.iter().try_for_each(|leased| check_copied(std::slice::from_ref(&leased.contract.address)))?;
-        visit::ensure(&workers()?, shared, wait)
+        visit::ensure(&workers, shared, wait)
     }
 
     fn close(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
@@ -43,7 +44,8 @@ fn workers() -> Result<Arc<Workers>> {
     WORKERS.get(make).cloned()
 }
 
-/// Refuses a store that was copied together with this process: another copy finds the same in it.
+/// Refuses a store that was copied together with this process: another copy finds the same in it. Asked after the workers are found: those of a
+/// process that is copied later do nothing in its copy.
 ///
 /// # Errors
 /// `COPIED`.
@@ -67,8 +69,9 @@ fn check_copied(stores: &[Address]) -> Result<()> {
 pub(crate) fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
     // A child that is forked during the call continues with its own workers, and so does a copy.
     loop {
+        let workers = workers()?;
         check_copied(std::slice::from_ref(&contract.address))?;
-        if let Some(shared) = visit::open(&workers()?, contract, wait)? {
+        if let Some(shared) = visit::open(&workers, contract, wait)? {
             return Ok(shared);
         }
     }
@@ -112,8 +115,9 @@ pub fn close_all(max_wait: Duration) -> Result<()> {
 /// # Errors
 /// `STORE_UNREACHABLE` where no thread can be started; `COPIED`.
 pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Task>, T)) -> Result<T> {
+    let workers = workers()?;
     check_copied(stores)?;
-    let made = workers()?.with(stores, true, |worker, state| {
+    let made = workers.with(stores, true, |worker, state| {
         let number = state.number();
         let (task, made) = make(worker.waker(number));
         state.tasks.add(number, task);
