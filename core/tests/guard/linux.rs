@@ -18,6 +18,7 @@ pub(crate) fn obey(order: &str, rest: &str, open: &mut Vec<Snowflake>) {
     match order {
         "fork" => println!("> {}", fork()),
         "forks" => fork_while_names_change(),
+        "early" => early(),
         "exec" => panic!("{}", Command::new("sh").args(["-c", "echo '> gone'; sleep 30"]).exec()),
         "reuse" => println!("> {}", reuse(open.last().unwrap(), rest)),
         "poor" => {
@@ -47,6 +48,29 @@ fn fork() -> i32 {
         }
     }
     pid
+}
+
+/// The handler of a program that was there before frazil: it runs first in a child, and issues from a number of the child's own.
+extern "C" fn issue_in_child() {
+    Snowflake::open("standard node=25").unwrap().next_id().unwrap();
+}
+
+/// Forks with such a handler. The child says how long that took, and whether it goes on.
+fn early() {
+    // SAFETY: a plain call.
+    assert_eq!(unsafe { libc::pthread_atfork(None, None, Some(issue_in_child)) }, 0);
+    Snowflake::open("standard node=24").unwrap().next_id().unwrap();
+    let since = Instant::now();
+    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and leaves without its parent's exit handlers.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let (is_soon, again) = (since.elapsed() < Duration::from_millis(900), Snowflake::open("standard node=25"));
+        println!("> soon={is_soon} again={:?}", again.and_then(|ids| ids.next_id()).map(drop).map_err(|error| error.kind()));
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut 0, 0) }, pid);
 }
 
 /// Forks again and again while other threads take names, and drop the watches and probes that they need no longer.
@@ -174,6 +198,14 @@ fn a_child_that_is_forked_while_names_change_keeps_none() {
         assert!(kept.is_empty(), "{} children keep {kept:?}", children.len());
         assert_eq!(names(parent.pid()).len(), 60);
     }
+}
+
+/// Until frazil's own handler has run the child has the counts of its parent's forks, and the places of its names.
+#[test]
+fn a_handler_that_runs_before_frazils_may_issue_in_a_child() {
+    let mut parent = Worker::new("early");
+    parent.order("early");
+    assert_eq!(parent.answer(), "soon=true again=Ok(())");
 }
 
 #[test]
