@@ -33,6 +33,19 @@ static int child_of(frazil_snowflake *ids, frazil_snowflake *leased) {
     return 0;
 }
 
+/* What a copy of the machine must see, which is no forked child. */
+static int copy(void) {
+    int64_t id;
+    uint64_t node;
+    frazil_snowflake *ids = NULL;
+    if (frazil_snowflake_open("standard node=310", &ids) != FRAZIL_OK || frazil_snowflake_next(ids, &id) != FRAZIL_OK) return 1;
+    if (frazil_restored() != FRAZIL_OK || frazil_snowflake_next(ids, &id) != FRAZIL_COPIED) return 2;
+    if (frazil_snowflake_node(ids, &node) != FRAZIL_COPIED) return 3;
+    if (frazil_snowflake_field(ids, "node", &node) != FRAZIL_COPIED) return 4;
+    frazil_snowflake_free(ids);
+    return 0;
+}
+
 CASE(fork) {
     frazil_snowflake *ids, *leased;
     int64_t before, id;
@@ -49,6 +62,10 @@ CASE(fork) {
         CHECK(id > before);
         OK(frazil_snowflake_next(leased, &id));
     }
+    pid_t copied = fork();
+    CHECK(copied >= 0);
+    if (copied == 0) end_child(copy());
+    CHECK(ended_well(copied));
     frazil_snowflake_free(leased);
     frazil_snowflake_free(ids);
 }
