@@ -211,7 +211,25 @@ impl Times {
 
 #[cfg(all(test, feature = "admin"))]
 mod tests {
+    use super::super::protocol::BEGINNING_MS;
+    use super::super::record::CLOCK_ERROR_MS;
     use super::*;
+    use crate::policy::{Reaction, Start};
+
+    /// The store's clock, and not the shortest `renew`, says when leases begin that follow on a store which may have lost writes.
+    #[test]
+    fn an_opener_waits_until_leases_begin_however_short_its_renewals_are() {
+        for renew_ms in [SHORTEST_RENEW_MS, 1_000, 10_000] {
+            let (address, layout) = (Address::parse("memory").unwrap(), Layout::parse("standard").unwrap());
+            let policies = Policies { rollback: Reaction::Error, exhausted: Reaction::Error, start: Start::Zero, lag_ms: 0 };
+            let times = Times { window_ms: Some(60_000), renew_ms: Some(renew_ms) };
+            let contract = Contract::new(address, "patience".to_owned(), &layout, vec![(None, 10)], false, times, policies, false).unwrap();
+            let Terms { window_ms, allowance_ms, .. } = *contract.terms;
+            let begins_ms = BEGINNING_MS as u64 + window_ms + allowance_ms + CLOCK_ERROR_MS as u64;
+            let patience = contract.open_patience();
+            assert!(patience > Duration::from_millis(begins_ms), "renew={renew_ms}ms: {patience:?}, and leases begin in {begins_ms} ms");
+        }
+    }
 
     #[test]
     fn a_purpose_is_read_back() {
