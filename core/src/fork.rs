@@ -10,6 +10,10 @@
 //!   number was taken for, so the process takes another number. All threads of a copy live on, and find out one by one.
 //! - **A call of [`restored`]**, by a runtime that knows.
 //!
+//! Whether this is a copy, and of which generation the process or an ancestor was last, stands in memory that a fork does not wipe: a child of a copy
+//! is one, and so is a child that was idle while it was copied. A generation that cannot be read now is no other one: the calls of that time are
+//! refused, and the number stays.
+//!
 //! **When the number is compared.** A copy may be made between any two instructions, so a number that was compared before a stamp was claimed says
 //! nothing: both copies would claim the same. It is compared *after* the claim, and before the stamp is handed out. What was handed out before the
 //! copy was made is in both, and nothing here can help that.
@@ -39,7 +43,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::host;
 use crate::sync::yield_now;
 use page::{Page, handle_forks};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// A handle on the number of this process; [`Mark::current`] reads it. The low 32 bits are the process ID, and those above ascend with each number
 /// that is taken.
@@ -50,6 +54,11 @@ pub(crate) struct Mark(&'static Page);
 static MARK: AtomicPtr<Page> = AtomicPtr::new(std::ptr::null_mut());
 /// The upper half of the next number. A child, or a copy, has it too, and counts on from it: so its number differs from every ancestor's.
 static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// The generation that this process, or its ancestor, knew last.
+static LAST_KNOWN: AtomicU64 = AtomicU64::new(UNKNOWN);
+/// True in a copy, and in all its children.
+static IS_COPIED: AtomicBool = AtomicBool::new(false);
 
 /// A generation that no machine has, nor any file.
 const UNKNOWN: u64 = u64::MAX;
@@ -118,9 +127,10 @@ impl Mark {
         number < self.process()
     }
 
-    /// Returns whether this process was copied since it began, and so what is on its machine was.
+    /// Returns whether this process, or an ancestor, was copied since it began, and so what is on its machine was.
     pub(crate) fn is_copied(self) -> bool {
-        self.current() != self.process()
+        self.current();
+        IS_COPIED.load(Ordering::Acquire)
     }
 
     /// The number of this process.
@@ -160,13 +170,20 @@ impl Mark {
             yield_now();
         }
         let generation = page.current_generation();
+        let last = LAST_KNOWN.load(Ordering::Relaxed);
+        let is_copied = restored || last != UNKNOWN && generation.is_some_and(|generation| generation != last);
+        if is_copied {
+            IS_COPIED.store(true, Ordering::Release);
+        }
+        // After the word above: a child that is forked in between finds out for itself.
+        LAST_KNOWN.store(generation.unwrap_or(last), Ordering::Release);
         let number = page.number.load(Ordering::Relaxed);
         let next = || NEXT.fetch_add(1, Ordering::Relaxed) << 32 | pid;
         if number == 0 || !page::is_wiped() && number as u32 != pid as u32 {
             let first = next();
             page.born.store(first, Ordering::Relaxed);
             page.number.store(first, Ordering::Release);
-        } else if restored || page.known.load(Ordering::Relaxed) != generation.unwrap_or(0) {
+        } else if is_copied {
             page.number.store(next(), Ordering::Release);
         }
         page.known.store(generation.unwrap_or(0), Ordering::Release);

@@ -30,7 +30,7 @@ pub(super) struct Polled {
     /// The value of the variable, where it names no file.
     path: Result<PathBuf, String>,
     begun: Instant,
-    /// The time in ms since `begun` at which it was read last, and 1.
+    /// The time in ms since `begun` at which it was read last, and 1; below 0 before `begun`.
     looked: AtomicU64,
     /// The last generation; 0 where it could not be read.
     generation: AtomicU64,
@@ -58,7 +58,10 @@ pub(super) fn begin_polling() -> bool {
 impl Polled {
     /// The generation, read anew once a millisecond.
     pub(super) fn look(&self) -> Option<u64> {
-        let now = self.begun.elapsed().as_millis() as u64 + 1;
+        let (begun, now) = (self.begun, Instant::now());
+        // A process that was restored on a machine which runs for less long finds the clock before its beginning.
+        let before = || -1 - begun.duration_since(now).as_millis() as i64;
+        let now = now.checked_duration_since(begun).map_or_else(before, |since| since.as_millis() as i64 + 1) as u64;
         if self.looked.load(Ordering::Relaxed) != now {
             self.generation.store(self.read().unwrap_or(0), Ordering::Relaxed);
             self.looked.store(now, Ordering::Relaxed);
@@ -87,9 +90,12 @@ impl Polled {
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
         let read = options.read(true).open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut text));
         read.map_err(|why| unknown(why.to_string()))?;
+        // What differs between two copies may lie behind the part that was read.
+        let is_whole = text.len() as u64 <= LONGEST;
         let text = text.trim_ascii();
-        if text.is_empty() || text.len() as u64 > LONGEST {
-            return Err(unknown(format!("it has {} bytes; allowed: 1 to {LONGEST}", text.len())));
+        if text.is_empty() || !is_whole {
+            let count = if is_whole { "no text".to_owned() } else { format!("more than {LONGEST} bytes") };
+            return Err(unknown(format!("it has {count}; allowed: 1 to {LONGEST} bytes")));
         }
         let mut hasher = DefaultHasher::new();
         hasher.write(text);
@@ -233,9 +239,11 @@ mod tests {
         let one = read(b"1").unwrap();
         assert_eq!((one % 2, read(b" 1\n").unwrap(), read(&[b'x'; 4096]).is_ok()), (0, one, true));
         assert_ne!((read(b"2").unwrap(), POLLED), (one, one));
-        for (text, why) in
-            [(&b""[..], "it has 0 bytes"), (b" \n", "it has 0 bytes"), (&[b'x'; 4097], "it has 4097 bytes; allowed: 1 to 4096")]
-        {
+        for (text, why) in [
+            (&b""[..], "it has no text"),
+            (b" \n", "it has no text"),
+            (&[b'x'; 4097], "it has more than 4096 bytes; allowed: 1 to 4096 bytes"),
+        ] {
             let error = read(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Copied);
             assert!(error.to_string().contains(&format!("FRAZIL_GENERATION=file:{}: {why}", path.display())), "{error}");
