@@ -566,7 +566,10 @@ export class Snowflake<P extends string = string> {
   closeAsync(options?: AsyncOptions): Promise<void>
   /** The layout. */
   get layout(): Layout<P>
-  /** The node number, all node fields side by side: a bigint where they have more than 53 bits. */
+  /**
+   * The node number, all node fields side by side: a bigint where they have more than 53 bits. It throws `COPIED` in a copy of the machine that
+   * has issued nothing yet, as `fields` does.
+   */
   get node(): Integer<P>
   /** The value of each node field, from the most significant. */
   get fields(): Fields<P>

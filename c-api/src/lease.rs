@@ -4,7 +4,7 @@
 use crate::convert::{SizedOut, filled, reference};
 use crate::error::{frazil_status, guard, told};
 use crate::next::handle;
-use crate::snowflake::{frazil_snowflake, own_node};
+use crate::snowflake::frazil_snowflake;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
         let lease = ids.ids.lease();
         let (node, bound_ms, left) = match &lease {
             Some(lease) => (lease.node, lease.bound_ms, lease.left),
-            None => (own_node(&ids.ids)?, None, None),
+            None => (ids.ids.own_node()?, None, None),
         };
         let last_error = lease.as_ref().and_then(|lease| lease.last_error.as_ref());
         let (last_status, last_error) = told(&LAST, last_error);

@@ -6,7 +6,7 @@ use crate::error::{c_string, frazil_status, guard};
 use crate::layout::{field_of, frazil_layout};
 use crate::next::handle::{self, handle};
 use frazil_core::bindings::stay;
-use frazil_core::{Error, ErrorKind, Id, Local, Result, Snowflake, Spec};
+use frazil_core::{ErrorKind, Id, Local, Result, Snowflake, Spec};
 use std::ffi::{CString, c_char};
 use std::time::Duration;
 
@@ -153,33 +153,27 @@ pub unsafe extern "C" fn frazil_snowflake_observe(ids: *const frazil_snowflake, 
     guard(|| unsafe { reference("ids", ids)? }.ids.observe(Id::new(id)?))
 }
 
-/// Returns the node number, which a forked child lacks before its first ID.
-pub(crate) fn own_node(ids: &Snowflake) -> Result<u64> {
-    let why = "this process was forked, and has no node number yet: a generator with a store leases one with its first ID";
-    ids.node().ok_or_else(|| Error::new(ErrorKind::Forked, why))
-}
-
 /// The node number: all node fields side by side. FRAZIL_FORKED in a forked child, whose parent has
-/// the number: the child leases another one with its first ID.
+/// the number: the child leases another one with its first ID. FRAZIL_COPIED in a copy of the machine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_node(ids: *const frazil_snowflake, node: *mut u64) -> frazil_status {
     guard(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (ids, node) = unsafe { (reference("ids", ids)?, Out::new("node", node)?) };
-        node.write(own_node(&ids.ids)?);
+        node.write(ids.ids.own_node()?);
         Ok(())
     })
 }
 
 /// The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout has not;
-/// FRAZIL_FORKED as frazil_snowflake_node().
+/// FRAZIL_FORKED and FRAZIL_COPIED as frazil_snowflake_node().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_field(ids: *const frazil_snowflake, name: *const c_char, value: *mut u64) -> frazil_status {
     guard(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (ids, name, value) =
             unsafe { (&reference("ids", ids)?.ids, string("name", name, ErrorKind::UnknownKey)?, Out::new("value", value)?) };
-        own_node(ids)?;
+        ids.own_node()?;
         value.write(field_of(ids.layout(), ids.fields(), name)?);
         Ok(())
     })

@@ -32,7 +32,7 @@ mod per_process;
 mod written;
 
 #[cfg(unix)]
-pub(crate) use descriptors::{ClosedInChild, NAMES, Places, WATCHES, with_no_fork};
+pub(crate) use descriptors::{ClosedInChild, NAMES, Places, WATCHES, identity, off_the_standard_streams, with_no_fork};
 #[cfg(feature = "admin")]
 pub use generation::Copies;
 pub(crate) use per_process::{PerCopy, PerProcess};

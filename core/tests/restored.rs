@@ -98,7 +98,8 @@ fn open_meanwhile() -> String {
 /// Issues while there is no descriptor for a moment, and after that.
 fn no_descriptors() -> String {
     let (fixed, leased) = (Snowflake::open("standard node=1").unwrap(), Snowflake::open(&line()).unwrap());
-    (fixed.next_id().unwrap(), leased.next_id().unwrap());
+    fixed.next_id().unwrap();
+    leased.next_id().unwrap();
     let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
     // SAFETY: a plain system call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);

@@ -136,20 +136,21 @@ pub fn snowflake_layout(env: &Env, this: Unknown<'_>) -> Result<String> {
     guard(env, || Ok(self::this(env, this)?.layout().to_string()))
 }
 
-/// The node number: all node fields side by side. Always present, because Node does not fork.
+/// The node number: all node fields side by side. Throws COPIED in a copy of the machine that has issued nothing yet.
 #[napi]
-pub fn snowflake_node(env: &Env, this: Unknown<'_>) -> Result<Option<Either<f64, BigInt>>> {
+pub fn snowflake_node(env: &Env, this: Unknown<'_>) -> Result<Either<f64, BigInt>> {
     guard(env, || {
         let ids = self::this(env, this)?;
-        Ok(ids.node().map(|node| convert::integer(node, node_bits(ids))))
+        Ok(convert::integer(ids.own_node().or_throw(env)?, node_bits(ids)))
     })
 }
 
-/// The value of each node field.
+/// The value of each node field. Throws as the node number does.
 #[napi]
 pub fn snowflake_fields<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Object<'a>> {
     guard(env, || {
         let ids = self::this(env, this)?;
+        ids.own_node().or_throw(env)?;
         let mut object = Object::new(env)?;
         for (field, (name, value)) in ids.layout().node_fields().iter().zip(ids.fields()) {
             object.set(name, convert::integer(value, field.bits()))?;

@@ -15,8 +15,12 @@
 //! remembers the file, too: a number that means another one by now is left alone.
 
 use super::mark;
+use super::page::Page;
+use crate::host;
 use rustix::fs::fstat;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use rustix::io::fcntl_dupfd_cloexec;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -27,6 +31,8 @@ const LONGEST: Duration = Duration::from_secs(1);
 pub(crate) struct Place {
     /// `FREE`, `TAKEN` while the file is stored, or the descriptor and 1.
     held: AtomicI32,
+    /// The process that registered it: a child's handlers may have run before ours, and have taken places of the child's own.
+    owner: AtomicU32,
     device: AtomicU64,
     inode: AtomicU64,
 }
@@ -43,12 +49,9 @@ pub(crate) static NAMES: Places = [const { Place::new() }; 64];
 /// The names that watch for another issuer (`guard`).
 pub(crate) static WATCHES: Places = [const { Place::new() }; 64];
 
-static OPENING: AtomicU32 = AtomicU32::new(0);
-static FORKING: AtomicU32 = AtomicU32::new(0);
-
 impl Place {
     const fn new() -> Self {
-        Place { held: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+        Place { held: AtomicI32::new(FREE), owner: AtomicU32::new(0), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
     }
 
     /// Registers a descriptor, if the place is free.
@@ -57,6 +60,7 @@ impl Place {
         if self.held.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return false;
         }
+        self.owner.store(host::process_id(), Ordering::Relaxed);
         self.device.store(device, Ordering::Relaxed);
         self.inode.store(inode, Ordering::Relaxed);
         self.held.store(file.as_raw_fd() + 1, Ordering::Release);
@@ -71,8 +75,16 @@ impl Place {
 
 /// The file behind a descriptor. One system call, which a child may make.
 #[allow(clippy::unnecessary_cast, reason = "their types are each system's own")]
-fn identity(file: BorrowedFd<'_>) -> Option<(u64, u64)> {
+pub(crate) fn identity(file: BorrowedFd<'_>) -> Option<(u64, u64)> {
     fstat(file).ok().map(|stat| (stat.st_dev as u64, stat.st_ino as u64))
+}
+
+/// Moves a descriptor away from those of the standard streams: a program may have closed them, and a library of it may write to them all the same.
+pub(crate) fn off_the_standard_streams<T: AsFd + From<OwnedFd>>(file: T) -> io::Result<T> {
+    match file.as_fd().as_raw_fd() {
+        0..=2 => Ok(fcntl_dupfd_cloexec(&file, 3)?.into()),
+        _ => Ok(file),
+    }
 }
 
 /// A descriptor that a forked child closes at once, as long as this stands.
@@ -116,14 +128,15 @@ fn handle_forks() {
 #[cfg(unix)]
 pub(crate) fn with_no_fork<T>(change: impl FnOnce() -> T) -> T {
     handle_forks();
-    OPENING.fetch_add(1, Ordering::SeqCst);
-    let _opening = Opening;
-    wait_while_any(&FORKING, Instant::now());
+    let page = mark().0;
+    page.opening.fetch_add(1, Ordering::SeqCst);
+    let _opening = Opening(page);
+    wait_while_any(&page.forking, Instant::now());
     change()
 }
 
 /// Waits until a count is 0, or for too long.
-fn wait_while_any(count: &AtomicU32, since: Instant) {
+fn wait_while_any(count: &AtomicU64, since: Instant) {
     while count.load(Ordering::SeqCst) > 0 && since.elapsed() < LONGEST {
         std::thread::yield_now();
     }
@@ -131,38 +144,43 @@ fn wait_while_any(count: &AtomicU32, since: Instant) {
 
 /// An opener that forks wait for, as long as this stands.
 #[cfg(unix)]
-struct Opening;
+struct Opening(&'static Page);
 
 #[cfg(unix)]
 impl Drop for Opening {
     fn drop(&mut self) {
-        OPENING.fetch_sub(1, Ordering::SeqCst);
+        subtract(&self.0.opening);
     }
 }
 
 /// Runs in the thread that is about to fork.
-pub(super) fn before_fork() {
+pub(super) fn before_fork(page: &Page) {
     let since = Instant::now();
     loop {
-        FORKING.fetch_add(1, Ordering::SeqCst);
-        if OPENING.load(Ordering::SeqCst) == 0 || since.elapsed() >= LONGEST {
+        page.forking.fetch_add(1, Ordering::SeqCst);
+        if page.opening.load(Ordering::SeqCst) == 0 || since.elapsed() >= LONGEST {
             return;
         }
-        FORKING.fetch_sub(1, Ordering::SeqCst);
-        wait_while_any(&OPENING, since);
+        subtract(&page.forking);
+        wait_while_any(&page.opening, since);
     }
 }
 
 /// Runs in the parent, also where the fork failed, and where the handlers were registered in the middle of it.
-pub(super) fn after_fork() {
-    let _ = FORKING.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |forks| forks.checked_sub(1));
+pub(super) fn after_fork(page: &Page) {
+    subtract(&page.forking);
+}
+
+/// Takes one off a count, unless it was wiped meanwhile: a signal handler may fork in the thread that has counted itself.
+fn subtract(count: &AtomicU64) {
+    let _ = count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
 }
 
 /// Runs in the child, which has none of its parent's other threads.
 pub(super) fn in_child() {
-    FORKING.store(0, Ordering::SeqCst);
-    OPENING.store(0, Ordering::SeqCst);
-    for place in LOCKS.iter().chain(&NAMES).chain(&WATCHES) {
+    let own = host::process_id();
+    let inherited = |place: &&Place| place.owner.load(Ordering::Relaxed) != own;
+    for place in LOCKS.iter().chain(&NAMES).chain(&WATCHES).filter(inherited) {
         let descriptor = place.held.swap(FREE, Ordering::Relaxed) - 1;
         if descriptor >= 0 {
             // SAFETY: the child's copy of a descriptor that its parent has open; if the program closed it, a number that is asked about only.

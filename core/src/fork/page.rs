@@ -3,13 +3,13 @@
 //! The two are one address apart that is known when this is compiled, so that the hot path loads one pointer for both.
 //!
 //! ```text
-//! | ... | lock | number | known | born | ... | the next page: VMClock's, or zeros ... | generation | ...
-//! '------- wiped in a forked child ---------'
+//! | ... | lock | number | known | born | opening | forking | ... | the next page: VMClock's, or zeros ... | generation | ...
+//! '--------------- wiped in a forked child ------------------'
 //! ```
 
 use super::generation;
 use crate::sync::StaticU64;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The end of a page that is wiped in a forked child, and the beginning of the one after it.
 #[repr(C)]
@@ -21,7 +21,10 @@ pub(super) struct Page {
     /// The generation for which the number was taken.
     pub(super) known: StaticU64,
     pub(super) born: StaticU64,
-    rest: [u64; (WIPED_BYTES - 32) / 8],
+    /// The threads that open or close a descriptor which no child may have, and the forks that are under way (`descriptors.rs`).
+    pub(super) opening: AtomicU64,
+    pub(super) forking: AtomicU64,
+    rest: [u64; (WIPED_BYTES - 48) / 8],
     before: [u64; generation::OFFSET / 8],
     /// Read-only where it is the machine's.
     pub(super) generation: StaticU64,
@@ -37,6 +40,8 @@ impl Page {
             number: StaticU64::new(0),
             known: StaticU64::new(0),
             born: StaticU64::new(0),
+            opening: AtomicU64::new(0),
+            forking: AtomicU64::new(0),
             rest: [0; _],
             before: [0; _],
             generation: StaticU64::new(0),
@@ -132,18 +137,26 @@ mod handlers {
     use std::time::{Duration, Instant};
 
     extern "C" fn in_child() {
-        if let Some(mark) = marked() {
+        let Some(mark) = marked() else { return };
+        // Where the kernel has wiped the page, another handler of the child may have begun anew in it.
+        if !super::is_wiped() {
             mark.0.number.store(0, Ordering::Release);
+            mark.0.opening.store(0, Ordering::SeqCst);
+            mark.0.forking.store(0, Ordering::SeqCst);
         }
         descriptors::in_child();
     }
 
     extern "C" fn before() {
-        descriptors::before_fork();
+        if let Some(mark) = marked() {
+            descriptors::before_fork(mark.0);
+        }
     }
 
     extern "C" fn in_parent() {
-        descriptors::after_fork();
+        if let Some(mark) = marked() {
+            descriptors::after_fork(mark.0);
+        }
     }
 
     /// Registers the handlers, once. A thread that comes second waits until the first one is done, and no longer than for a moment: in a child that

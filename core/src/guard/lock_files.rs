@@ -144,7 +144,8 @@ pub(super) fn peer(name: &str) -> Option<Peer> {
     let text = text(&open(&path_of(name)).ok()?).ok()?;
     let mut words = text.splitn(3, ' ');
     let [pid, uid, program] = [(); 3].map(|()| words.next());
-    Some(Peer::new(Some(pid?.parse().ok()?), uid?.parse().ok()?, program.filter(|program| !program.is_empty()).map(str::to_owned)))
+    let pid = pid?.parse().ok().and_then(|pid: i32| u32::try_from(pid).ok()).filter(|pid| *pid > 0)?;
+    Some(Peer::new(Some(pid), uid?.parse().ok()?, program.filter(|program| !program.is_empty()).map(str::to_owned)))
 }
 
 /// The command that shows who has a name.

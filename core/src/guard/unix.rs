@@ -1,24 +1,25 @@
 //! A descriptor that holds a name, and the process at its other end: what the guards of Unix systems share.
 
 use super::{NotTaken, Peer, Taken};
-use crate::fork::{ClosedInChild, Places, with_no_fork};
+use crate::fork::{ClosedInChild, Places, off_the_standard_streams, with_no_fork};
 use rustix::process::{Pid, geteuid, test_kill_process};
 use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 
 /// A descriptor that this process holds until this is dropped.
 ///
 /// A child that is forked while it is taken or dropped has no copy of the descriptor that it does not close.
-pub(super) struct Held<T: AsFd + Into<OwnedFd>> {
+pub(super) struct Held<T: AsFd + Into<OwnedFd> + From<OwnedFd>> {
     /// `None` while it is dropped.
     descriptor: Option<T>,
     registered: ClosedInChild,
 }
 
-impl<T: AsFd + Into<OwnedFd>> Held<T> {
+impl<T: AsFd + Into<OwnedFd> + From<OwnedFd>> Held<T> {
     /// A process may have thousands of numbers, and descriptors are scarce: so many names are held as there are places.
     pub(super) fn take(places: &'static Places, open: impl FnOnce() -> Taken<T>) -> Taken<Self> {
         with_no_fork(|| {
-            let descriptor = open()?;
+            let refused = |why: std::io::Error| NotTaken::Refused(why.to_string());
+            let descriptor = off_the_standard_streams(open()?).map_err(refused)?;
             let full = || NotTaken::Refused(format!("this process has {} numbers already, the most that it guards", places.len()));
             let registered = ClosedInChild::among(places, descriptor.as_fd()).ok_or_else(full)?;
             Ok(Held { descriptor: Some(descriptor), registered })
@@ -35,7 +36,7 @@ impl<T: AsFd + Into<OwnedFd>> Held<T> {
     }
 }
 
-impl<T: AsFd + Into<OwnedFd>> Drop for Held<T> {
+impl<T: AsFd + Into<OwnedFd> + From<OwnedFd>> Drop for Held<T> {
     fn drop(&mut self) {
         let Some(descriptor) = self.descriptor.take() else { return };
         let is_intact = |descriptor: &T| self.registered.is_intact(descriptor.as_fd());

@@ -2,6 +2,7 @@
 
 use super::candidates::Candidates;
 use super::protocol::Terms;
+use super::record::CLOCK_ERROR_MS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction};
@@ -112,7 +113,7 @@ impl Contract {
     /// Returns how long `open` waits for a number: a crashed holder's bound, or the floor of a store that may
     /// have lost writes.
     pub(crate) fn open_patience(&self) -> Duration {
-        let protocol = self.terms.window_ms + self.terms.allowance_ms + 3 * self.terms.renew_ms + 2_000;
+        let protocol = self.terms.window_ms + self.terms.allowance_ms + 3 * self.terms.renew_ms + 2_000 + CLOCK_ERROR_MS as u64;
         Duration::from_millis(protocol) + 2 * self.call_timeout()
     }
 

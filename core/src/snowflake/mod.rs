@@ -9,7 +9,7 @@ pub(crate) use batch::batch;
 pub use batch::{MAX_BATCH, batch_in_pieces};
 pub use local::Local;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fork::FirstCall;
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
@@ -357,6 +357,20 @@ impl Snowflake {
     /// in a forked child, whose parent has the number: the child leases another one with its first ID.
     pub fn node(&self) -> Option<u64> {
         self.generator().own_lease().map(|lease| lease.node)
+    }
+
+    /// The [node number](Snowflake::node), for a language in which it is no option.
+    ///
+    /// # Errors
+    /// `FORKED` in a forked child that has issued nothing yet, `COPIED` in such a copy.
+    #[doc(hidden)]
+    pub fn own_node(&self) -> Result<u64> {
+        let forked =
+            || "this process was forked, and has no node number yet: a generator with a store leases one with its first ID".to_owned();
+        self.node().ok_or_else(|| match self.generator().check_process() {
+            Err(error) if error.kind() != ErrorKind::Forked => error,
+            _ => Error::new(ErrorKind::Forked, forked()),
+        })
     }
 
     /// The value of each node field, from the most significant; empty where [`node`](Snowflake::node) is `None`.

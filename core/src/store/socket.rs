@@ -47,9 +47,13 @@ pub(super) use timed::Timed;
 #[cfg(any(feature = "redis", feature = "sql", feature = "zookeeper", feature = "frazil-server"))]
 mod timed {
     use super::Deadline;
+    #[cfg(unix)]
+    use crate::fork;
     use socket2::{Domain, SockAddr, Socket, Type};
     use std::io::{self, Read, Write};
     use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+    #[cfg(unix)]
+    use std::os::fd::AsFd;
     use std::sync::{Arc, Condvar, Mutex, PoisonError};
     use std::time::Duration;
 
@@ -62,8 +66,52 @@ mod timed {
 
     /// A connection whose reads and writes end at its deadline, taken together.
     pub(in crate::store) struct Timed {
-        socket: Socket,
+        socket: Own,
         pub(in crate::store) deadline: Deadline,
+    }
+
+    /// A socket that is neither used nor closed where the program has closed its descriptor, and has something else in its place.
+    struct Own {
+        /// `None` while it is dropped.
+        socket: Option<Socket>,
+        #[cfg(unix)]
+        identity: Option<(u64, u64)>,
+    }
+
+    impl Own {
+        fn new(socket: Socket) -> io::Result<Self> {
+            #[cfg(unix)]
+            return {
+                let socket = fork::off_the_standard_streams(socket)?;
+                Ok(Own { identity: fork::identity(socket.as_fd()), socket: Some(socket) })
+            };
+            #[cfg(not(unix))]
+            Ok(Own { socket: Some(socket) })
+        }
+
+        /// # Errors
+        /// `NotConnected` where it is the program's by now.
+        fn get(&self) -> io::Result<&Socket> {
+            let closed = || io::Error::new(io::ErrorKind::NotConnected, "the program has closed the connection's descriptor");
+            self.socket.as_ref().filter(|socket| self.is_intact(socket)).ok_or_else(closed)
+        }
+
+        #[cfg_attr(not(unix), allow(clippy::unused_self, reason = "nobody closes it there"))]
+        fn is_intact(&self, _socket: &Socket) -> bool {
+            #[cfg(unix)]
+            return fork::identity(_socket.as_fd()) == self.identity;
+            #[cfg(not(unix))]
+            true
+        }
+    }
+
+    impl Drop for Own {
+        fn drop(&mut self) {
+            let Some(socket) = self.socket.take() else { return };
+            if !self.is_intact(&socket) {
+                std::mem::forget(socket);
+            }
+        }
     }
 
     impl Timed {
@@ -79,7 +127,7 @@ mod timed {
                 match dial_one(Domain::for_address(*place), &(*place).into(), until.share(places.len() - tried)) {
                     Ok(socket) => {
                         // A question is one small packet that nothing follows.
-                        socket.set_tcp_nodelay(true)?;
+                        socket.get()?.set_tcp_nodelay(true)?;
                         return Ok(Timed { socket, deadline });
                     }
                     Err(error) => failed = error,
@@ -99,11 +147,12 @@ mod timed {
         fn until_done(
             &self,
             set: fn(&Socket, Option<Duration>) -> io::Result<()>,
-            mut work: impl FnMut() -> io::Result<usize>,
+            mut work: impl FnMut(&Socket) -> io::Result<usize>,
         ) -> io::Result<usize> {
             loop {
-                set(&self.socket, Some(self.deadline.left()?))?;
-                match work() {
+                let socket = self.socket.get()?;
+                set(socket, Some(self.deadline.left()?))?;
+                match work(socket) {
                     Err(error)
                         if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
                     result => return result,
@@ -128,7 +177,7 @@ mod timed {
             let byte = &mut [std::mem::MaybeUninit::uninit()];
             // One system call in place of five.
             #[cfg(unix)]
-            let peeked = self.socket.recv_with_flags(byte, libc::MSG_PEEK | libc::MSG_DONTWAIT);
+            let peeked = self.socket.get().and_then(|socket| socket.recv_with_flags(byte, libc::MSG_PEEK | libc::MSG_DONTWAIT));
             #[cfg(not(unix))]
             let peeked = self.at_once(|socket| socket.peek(byte));
             peeked.is_ok_and(|count| count > 0)
@@ -136,22 +185,23 @@ mod timed {
 
         #[cfg(any(feature = "tls", not(unix)))]
         fn at_once(&self, work: impl FnOnce(&Socket) -> io::Result<usize>) -> io::Result<usize> {
-            self.socket.set_nonblocking(true)?;
-            let done = work(&self.socket);
-            self.socket.set_nonblocking(false)?;
+            let socket = self.socket.get()?;
+            socket.set_nonblocking(true)?;
+            let done = work(socket);
+            socket.set_nonblocking(false)?;
             done
         }
     }
 
     impl Read for Timed {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            self.until_done(Socket::set_read_timeout, || (&self.socket).read(buffer))
+            self.until_done(Socket::set_read_timeout, |mut socket| socket.read(buffer))
         }
     }
 
     impl Write for Timed {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.until_done(Socket::set_write_timeout, || self.socket.send_with_flags(bytes, NO_SIGNAL))
+            self.until_done(Socket::set_write_timeout, |socket| socket.send_with_flags(bytes, NO_SIGNAL))
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -159,10 +209,10 @@ mod timed {
         }
     }
 
-    fn dial_one(domain: Domain, place: &SockAddr, deadline: Deadline) -> io::Result<Socket> {
-        let socket = Socket::new(domain, Type::STREAM, None)?;
-        socket.connect_timeout(place, deadline.left()?)?;
-        Ok(socket)
+    fn dial_one(domain: Domain, place: &SockAddr, deadline: Deadline) -> io::Result<Own> {
+        let own = Own::new(Socket::new(domain, Type::STREAM, None)?)?;
+        own.get()?.connect_timeout(place, deadline.left()?)?;
+        Ok(own)
     }
 
     /// Looks a name up; the system's resolver takes no timeout, so it is left behind on a thread.

@@ -6,6 +6,7 @@
 
 use super::super::refusal::{elsewhere, misplaced};
 use crate::error::ErrorKind;
+use crate::fork::off_the_standard_streams;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, lstat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -145,7 +146,7 @@ impl Folder {
 
     fn open_file(&self, name: &str, flags: OFlags) -> io::Result<(File, Status)> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = openat(self.fd.as_fd(), name, flags, Mode::from_raw_mode(0o666))?;
+        let file = off_the_standard_streams(openat(self.fd.as_fd(), name, flags, Mode::from_raw_mode(0o666))?)?;
         let status = Status::new(fstat(&file)?);
         status.check_file()?;
         Ok((file.into(), status))
