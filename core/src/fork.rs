@@ -27,6 +27,8 @@
 #[cfg(unix)]
 mod descriptors;
 mod generation;
+#[cfg(unix)]
+mod handlers;
 mod page;
 mod per_process;
 mod written;
@@ -42,7 +44,9 @@ use crate::cancel::Uncancelled;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host;
 use crate::sync::yield_now;
-use page::{Page, handle_forks};
+#[cfg(unix)]
+use handlers::handle_forks;
+use page::Page;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// A handle on the number of this process; [`Mark::current`] reads it. The low 32 bits are the process ID, and those above ascend with each number
@@ -76,6 +80,7 @@ fn make() -> Mark {
     let page = page::make();
     // Of two threads that are here at once, one leaves its page unused.
     if MARK.compare_exchange(std::ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        #[cfg(unix)]
         handle_forks();
     }
     marked().expect("it was just set")

@@ -63,7 +63,7 @@ fn close_all(store: &str) {
     unsafe { libc::_exit(i32::from(!are_there)) };
 }
 
-/// As a file is not that stands in the place of a guard.
+/// A file in the place of a guard is left alone as well: `guard/linux.rs`.
 #[cfg(feature = "redis")]
 #[test]
 fn a_file_in_the_place_of_a_stores_socket_is_not_closed() {

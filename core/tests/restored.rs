@@ -112,7 +112,7 @@ fn no_descriptors() -> String {
     format!("{without} {} {}", outcome(fixed.next_id()), outcome(leased.next_id()))
 }
 
-/// What a process says, in a folder of its own.
+/// Returns the answer of a process in a folder of its own.
 fn told(case: &str) -> String {
     let folder = std::env::temp_dir().join(format!("frazil-restored-{}-{}", case.replace(' ', "-"), std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
@@ -144,7 +144,7 @@ fn a_child_that_was_idle_while_it_was_copied_is_refused_the_copied_folder() {
     assert_eq!(told("idle child"), "COPIED COPIED");
 }
 
-/// As the hook of a runtime does for a program that opens its generator when the first request comes.
+/// The hook of a runtime runs before a program that opens its generator when the first request comes.
 #[test]
 fn who_is_told_before_the_first_call_is_refused_the_copied_folder() {
     assert_eq!(told("before the first call"), "COPIED");

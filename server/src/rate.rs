@@ -35,7 +35,7 @@ impl Rate {
     }
 }
 
-/// The same rate for each address.
+/// One rate, which each address has for itself.
 pub struct AddressRates {
     pub most: NonZeroU32,
     limiter: RateLimiter<IpAddr, HashMapStateStore<IpAddr>, MonotonicClock, NoOpMiddleware<Instant>>,

@@ -200,7 +200,7 @@ fn a_child_that_is_forked_while_names_change_keeps_none() {
     }
 }
 
-/// Until frazil's own handler has run the child has the counts of its parent's forks, and the places of its names.
+/// The child has the places of its parent's names until frazil's own handler has run.
 #[test]
 fn a_handler_that_runs_before_frazils_may_issue_in_a_child() {
     let mut parent = Worker::new("early");
