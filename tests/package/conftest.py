@@ -7,11 +7,14 @@ that `make test` has built before: the short form.
 import os
 import re
 import subprocess
+import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
+VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 PACKAGES = os.environ.get("FRAZIL_PACKAGES")
 HOST = re.search(r"^host: (.*)$", subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout, re.MULTILINE)[1]
 
@@ -74,3 +77,28 @@ def tarballs(packed):
     """The two tarballs: frazil's, and that of the platform's package."""
     main, platform = sorted(packed.glob("*.tgz"))
     return main, platform
+
+
+@pytest.fixture(scope="session")
+def install(packages, tmp_path_factory):
+    """A function that gives a new prefix of the C library, which lies elsewhere than where it was installed."""
+
+    def install(suffix=""):
+        folder = tmp_path_factory.mktemp("frazil")
+        if packages:
+            name = f"frazil-{VERSION}-{HOST}{suffix}"
+            with tarfile.open(packages / f"c/{name}.tar.gz") as archive:
+                archive.extractall(folder, filter="data")
+        else:
+            name = "installed"
+            script = [ROOT / "c-api/install.sh", *(["--lean"] if suffix else ["--aligned"]), folder / name]
+            done = subprocess.run(script, check=False, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+        return (folder / name).rename(folder / "moved")
+
+    return install
+
+
+@pytest.fixture(scope="session")
+def prefix(install):
+    return install()

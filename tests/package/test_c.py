@@ -5,13 +5,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
-import tomllib
 
 import pytest
-from conftest import HOST, PACKAGES, ROOT, shares_the_unwinder
+from conftest import PACKAGES, ROOT, VERSION, shares_the_unwinder
 
-VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 MAJOR, MINOR, PATCH = map(int, VERSION.split("."))
 GUIDE = (ROOT / "docs/c-cpp.md").read_text()
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
@@ -29,29 +26,6 @@ def run(*command, status=0, **more):
 
 def blocks(language):
     return re.findall(rf"^```{re.escape(language)}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-
-
-@pytest.fixture(scope="session")
-def install(packages, tmp_path_factory):
-    """A function that gives a new prefix, which lies elsewhere than where it was installed."""
-
-    def install(suffix=""):
-        folder = tmp_path_factory.mktemp("frazil")
-        if packages:
-            name = f"frazil-{VERSION}-{HOST}{suffix}"
-            with tarfile.open(packages / f"c/{name}.tar.gz") as archive:
-                archive.extractall(folder, filter="data")
-        else:
-            name = "installed"
-            run(ROOT / "c-api/install.sh", *(["--lean"] if suffix else ["--aligned"]), folder / name)
-        return (folder / name).rename(folder / "moved")
-
-    return install
-
-
-@pytest.fixture(scope="session")
-def prefix(install):
-    return install()
 
 
 @pytest.fixture(scope="session")
