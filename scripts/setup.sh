@@ -48,6 +48,9 @@ if wanted test; then
     # A test has them complete the command's words.
     need zsh zsh
     need fish fish
+    # They compile the C# binding, and run it.
+    need mcs mono-mcs
+    need mono mono-runtime
     # The game servers of examples/ keep their inventory in it.
     need sqlite3 sqlite3
     [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
@@ -89,8 +92,8 @@ if wanted demo-server example test; then
     need setpriv util-linux
     [ -n "$(find /usr/lib/postgresql -name postgres -path '*/bin/*' -print -quit 2>/dev/null)" ] || missing+=(postgresql)
 fi
-# `make package` compiles the guide's C#.
-! [ "$purpose" = --package ] || need mcs mono-mcs mono-runtime
+# `make package` runs NuGet's own client.
+! [ "$purpose" = --package ] || need al mono-devel
 
 if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "Installing ${missing[*]}"

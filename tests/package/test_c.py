@@ -250,19 +250,6 @@ def test_unreals_item_ids(tmp_path, prefix):
     mints(tmp_path / "app")
 
 
-def test_csharp(tmp_path, prefix, packages):
-    if not packages:
-        pytest.skip("needs Mono, which `make package` installs")
-    for name, code in zip(["Snowflake.cs", "Loot.cs", "Frazil.Build.cs"], blocks("csharp"), strict=True):
-        (tmp_path / name).write_text(code)
-    run("mcs", "-warnaserror", "-out:Loot.exe", "Loot.cs", "Snowflake.cs", cwd=tmp_path)
-    shutil.copy(prefix / "lib/libfrazil.so", tmp_path)
-    first, refused = run("mono", "Loot.exe", cwd=tmp_path).splitlines()
-    assert re.fullmatch(r"\d{15,19}, and 1000 at once", first)
-    assert refused.startswith("103: server=-1 is out of range: 20 bits allow the integers 0 to 1048575")
-    run("mcs", "-target:library", "-warnaserror", "Frazil.Build.cs", STAND_INS / "UnrealBuildTool.cs", cwd=tmp_path)
-
-
 def test_release_archive(prefix, lean, packages):
     if not packages:
         pytest.skip("debug libraries are large, and run on this machine's glibc")

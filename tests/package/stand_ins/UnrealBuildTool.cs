@@ -1,13 +1,18 @@
-// What the guide's Build.cs uses of Unreal's build tool.
+// The part of Unreal's build tool that Frazil.Build.cs uses.
 using System.Collections.Generic;
 
 namespace UnrealBuildTool
 {
-    public enum UnrealTargetPlatform { Win64, Mac, Linux }
+    public enum UnrealTargetPlatform { Win64, Mac, Linux, LinuxArm64 }
 
     public class ReadOnlyTargetRules { public UnrealTargetPlatform Platform = UnrealTargetPlatform.Linux; }
 
-    public class RuntimeDependencyList { public void Add(string path, string from) { } }
+    public class RuntimeDependencyList
+    {
+        public List<string> Sources = new List<string>();
+
+        public void Add(string path, string from) { Sources.Add(from); }
+    }
 
     public class ModuleRules
     {
