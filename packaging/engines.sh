@@ -65,7 +65,9 @@ for platform; do
     # shellcheck disable=SC2016
     case $target in
         *-windows-*) library=bin/frazil.dll linked=lib/frazil.dll.lib loaded=frazil.dll extension=frazil_godot.dll flags='' ;;
-        *-darwin) library=lib/libfrazil.dylib linked=$library loaded=libfrazil.$abi.dylib extension=libfrazil_godot.dylib flags=-Wl,-rpath,@loader_path ;;
+        *-darwin)
+            library=lib/libfrazil.dylib linked=$library loaded=libfrazil.$abi.dylib extension=libfrazil_godot.dylib
+            flags="-Wl,-rpath,@loader_path -Wl,-install_name,@rpath/$extension" ;;
         *) library=lib/libfrazil.so linked=$library loaded=libfrazil.so.$abi extension=libfrazil_godot.so flags='-fPIC -Wl,-rpath,$ORIGIN' ;;
     esac
 
