@@ -18,6 +18,8 @@ STAND_INS = ROOT / "tests/package/stand_ins"
 GODOT = os.environ.get("FRAZIL_GODOT")
 OPC = "{http://schemas.openxmlformats.org/package/2006/%s}"
 NUSPEC = "{http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd}"
+# Of Microsoft's nuget.exe 5.8.0.
+NUGET_SHA256 = "5c5b9c96165d3283b2cb9e5b65825d343e0e7139b9e70a250b4bb24c2285f3ba"
 TARGETS = [f"{processor}-unknown-linux-{libc}" for processor in ("x86_64", "aarch64") for libc in ("gnu", "musl")]
 TARGETS += ["x86_64-apple-darwin", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"]
 
@@ -101,7 +103,9 @@ def test_nugets_client_validates_and_installs(out, run, packages, tmp_path):
         pytest.skip("needs all of Mono, which `make package` installs")
     run(tmp_path, "npm", "pack", "nuget-exe@5.8.0")
     run(tmp_path, "tar", "-xzf", "nuget-exe-5.8.0.tgz")
-    nuget = ["mono", "package/nuget-5.8.0.exe"]
+    client = tmp_path / "package/nuget-5.8.0.exe"
+    assert hashlib.sha256(client.read_bytes()).hexdigest() == NUGET_SHA256
+    nuget = ["mono", client]
     run(tmp_path, *nuget, "install", "Frazil", "-Source", out / "nuget", "-OutputDirectory", "installed", "-Framework", "net8.0")
     [installed] = (tmp_path / "installed").iterdir()
     assert installed.name == f"Frazil.{VERSION}" and (installed / "lib/netstandard2.0/FrazilSharp.dll").is_file()
