@@ -19,7 +19,7 @@ pub fn connections_within(connections: usize, ports: usize, lent: usize) -> usiz
         let wanted = reserved + (connections * ports) as u64;
         let why =
             format!("only {allowed} files may be open (ulimit -n, LimitNOFILE=): {connections} connections of each port take {wanted}");
-        log::warning("connections.fewer", &[("connections", &room.to_string()), ("text", &why)]);
+        log::warning("connections.fewer", [("connections", room.into()), ("text", why.into())]);
     }
     connections.min(room)
 }

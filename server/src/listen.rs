@@ -107,7 +107,7 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
             Err(error) => {
                 // Logged once for a row of failures.
                 if !std::mem::replace(&mut fails, true) {
-                    log::warning("accept.failed", &[("text", &error.to_string())]);
+                    log::warning("accept.failed", [("text", error.to_string().into())]);
                 }
                 tokio::time::sleep(PAUSE).await;
                 continue;

@@ -19,24 +19,23 @@ struct Writer {
     count_lost: Box<dyn Fn(u64) + Send + Sync>,
 }
 
-pub fn info(event: &str, fields: &[(&str, &str)]) {
+pub fn info<const N: usize>(event: &str, fields: [(&'static str, Value); N]) {
     tell("info", event, fields);
 }
 
-pub fn warning(event: &str, fields: &[(&str, &str)]) {
+pub fn warning<const N: usize>(event: &str, fields: [(&'static str, Value); N]) {
     tell("warning", event, fields);
 }
 
 pub fn error(event: &str, code: &str, text: &str) {
-    tell("error", event, &[("code", code), ("text", text)]);
+    tell("error", event, [("code", code.into()), ("text", text.into())]);
 }
 
-/// Logs the core's events: leases taken, failing, lost; a clock that went back.
+/// Logs the core's events: leases taken, failing, lost; a clock that went back. Their numbers are strings, as IDs are: readers round large ones.
 pub fn listen() {
     frazil::on_event(|event: &Event| {
-        let mut fields = vec![("text", event.text.as_str())];
-        fields.extend(event.fields.iter().map(|(key, value)| (*key, value.as_str())));
-        tell(event.level.name(), event.name, &fields);
+        let fields = event.fields.iter().map(|(key, value)| (*key, value.as_str().into()));
+        tell(event.level.name(), event.name, fields.chain([("text", event.text.as_str().into())]));
     });
 }
 
@@ -54,7 +53,7 @@ pub fn on_panic(count: impl Fn() + Send + Sync + 'static) {
 /// The error that kept the thread from starting.
 pub fn write_aside(count_lost: impl Fn(u64) + Send + Sync + 'static) -> std::io::Result<()> {
     let writer: &Writer = Box::leak(Box::new(Writer { lines: LogWriter::default(), count_lost: Box::new(count_lost) }));
-    let missing = |count: u64| line("warning", "lines.dropped", &[("lines", &count.to_string()), ("text", "nobody took them in time")]);
+    let missing = |count: u64| line("warning", "lines.dropped", [("lines", count.into()), ("text", "nobody took them in time".into())]);
     let write = move || writer.lines.write(&mut std::io::stderr(), missing, &writer.count_lost);
     std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
     // This function is called once.
@@ -69,7 +68,7 @@ pub fn finish() {
     }
 }
 
-fn tell(level: &str, event: &str, fields: &[(&str, &str)]) {
+fn tell(level: &str, event: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) {
     let line = line(level, event, fields);
     match WRITER.get() {
         Some(writer) => {
@@ -87,12 +86,31 @@ fn is_hidden(letter: char) -> bool {
     matches!(letter, '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-fn line(level: &str, event: &str, fields: &[(&str, &str)]) -> String {
+fn line(level: &str, event: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
-    let mut told = Map::new();
-    for (key, value) in [("time", show_instant(now).as_str()), ("level", level), ("event", event)].iter().chain(fields) {
-        let shown: String = value.chars().map(|letter| if is_hidden(letter) { char::REPLACEMENT_CHARACTER } else { letter }).collect();
-        told.insert((*key).to_owned(), Value::from(shown));
-    }
+    let fields = [("time", time(now).into()), ("level", level.into()), ("event", event.into())].into_iter().chain(fields);
+    let shown = |value| match value {
+        Value::String(text) => {
+            text.chars().map(|letter| if is_hidden(letter) { char::REPLACEMENT_CHARACTER } else { letter }).collect::<String>().into()
+        }
+        other => other,
+    };
+    let told: Map<_, _> = fields.map(|(key, value)| (key.to_owned(), shown(value))).collect();
     format!("{}\n", Value::Object(told))
+}
+
+/// Writes an instant with three digits of the second, so that the lines' times sort as text.
+fn time(unix_ms: i64) -> String {
+    let ms = unix_ms.rem_euclid(1_000);
+    format!("{}.{ms:03}Z", show_instant(unix_ms - ms).trim_end_matches('Z'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_one_width() {
+        assert_eq!([0, 1_764_333_410_070].map(time), ["1970-01-01T00:00:00.000Z", "2025-11-28T12:36:50.070Z"]);
+    }
 }

@@ -40,9 +40,17 @@ impl RefusalLog {
     pub fn tell(&self, protocol: &str, peer: SocketAddr, code: &str, text: &str) {
         let lines = if code == "FORBIDDEN" { &self.known } else { &self.strangers };
         let Some(left_out) = lines.lock().unwrap_or_else(PoisonError::into_inner).place(Instant::now()) else { return };
-        let (peer, left_out, text) = (peer.to_string(), left_out.to_string(), text.chars().take(LONGEST).collect::<String>());
-        let fields = [("protocol", protocol), ("peer", &peer), ("code", code), ("text", &text), ("left_out", &left_out)];
-        log::warning("access.refused", &fields);
+        let text: String = text.chars().take(LONGEST).collect();
+        log::warning(
+            "access.refused",
+            [
+                ("protocol", protocol.into()),
+                ("peer", peer.to_string().into()),
+                ("code", code.into()),
+                ("text", text.into()),
+                ("left_out", left_out.into()),
+            ],
+        );
     }
 }
 

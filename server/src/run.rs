@@ -41,7 +41,7 @@ pub fn run(config: Config) -> Result<()> {
     runtime.shutdown_timeout(REST);
     // All requests are over; here it may wait for a store.
     if let Err(error) = frazil::close_all(GIVING_BACK) {
-        log::warning("not.given.back", &[("code", error.kind().name()), ("text", &error.to_string())]);
+        log::warning("not.given.back", [("code", error.kind().name().into()), ("text", error.to_string().into())]);
     }
     outcome
 }
@@ -89,21 +89,21 @@ async fn serve(config: Config) -> Result<()> {
         ports.spawn(port);
     }
     drop(stop);
-    log::info("ready", &[("names", &shared.names().len().to_string())]);
+    log::info("ready", [("names", shared.names().len().into())]);
     systemd::ready();
     // A port never ends by itself.
     let broken = signals.unless_ended(&shared, ports.join_next()).await;
     shared.end();
     systemd::stopping();
-    log::info("draining", &[]);
+    log::info("draining", []);
     // Balancers still send connections, until they have asked for `/readyz` or have been told.
     signals.unless_ended(&shared, tokio::time::sleep(config.drain_delay)).await;
     ends.stop();
     let drained = signals.unless_ended(&shared, tokio::time::timeout(DRAIN, ends.all_gone())).await;
     if !matches!(drained, Some(Ok(()))) {
-        log::warning("cut.off", &[("text", "requests were under way for too long, or a second signal came")]);
+        log::warning("cut.off", [("text", "requests were under way for too long, or a second signal came".into())]);
     }
-    log::info("ended", &[]);
+    log::info("ended", []);
     match broken {
         None => Ok(()),
         Some(_) => Err(Error::new(ErrorKind::Internal, "a port broke: the log says why")),
@@ -141,7 +141,7 @@ fn start(
 ) -> Result<impl Future<Output = ()> + use<>> {
     let listener = bound.listen()?;
     let address = listener.local_addr().map_err(internal)?.to_string();
-    log::info("listening", &[("protocol", protocol.name()), ("address", &address)]);
+    log::info("listening", [("protocol", protocol.name().into()), ("address", address.into())]);
     let entrance = Arc::new(Entrance::new(protocol, shared, proxies));
     let (most, full, port) = (shared.limits.connections, entrance.full, Arc::clone(protocol.port(&shared.metrics)));
     let shared = Arc::clone(shared);
@@ -195,12 +195,12 @@ fn reload(shared: &Shared) {
         shared.metrics.certificate_expires.set(tls.expires());
     }
     match tokens {
-        Ok(count) => log::info("tokens.read", &[("tokens", &count.to_string())]),
+        Ok(count) => log::info("tokens.read", [("tokens", count.into())]),
         Err(error) => log::error("tokens.kept", error.kind().name(), &error.to_string()),
     }
     match certificates {
         None => {}
-        Some(Ok(())) => log::info("certificates.read", &[]),
+        Some(Ok(())) => log::info("certificates.read", []),
         Some(Err(error)) => log::error("certificates.kept", error.kind().name(), &error.to_string()),
     }
     if serves && shared.serves() {

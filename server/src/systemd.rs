@@ -21,7 +21,7 @@ pub fn ready() {
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(error) => log::warning("manager.not.told", &[("text", &error.to_string())]),
+        Err(error) => log::warning("manager.not.told", [("text", error.to_string().into())]),
     }
 }
 
@@ -42,7 +42,7 @@ pub async fn watch() {
 /// Sends a notification; does nothing without a service manager.
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        log::warning("manager.not.told", &[("text", &error.to_string())]);
+        log::warning("manager.not.told", [("text", error.to_string().into())]);
     }
 }
 

@@ -159,7 +159,7 @@ fn warn_of_readers(path: &Path) {
     let may_others = std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0);
     if may_others {
         let text = format!("every account of this machine may read {0}: chmod o-r {0}", path.display());
-        log::warning("tokens.exposed", &[("text", &text)]);
+        log::warning("tokens.exposed", [("text", text.into())]);
     }
 }
 
@@ -197,7 +197,7 @@ impl Gate {
         let Some(path) = &self.path else { return Ok(0) };
         let tokens = Tokens::read(path)?;
         if let Some(why) = self.unserved(path, &tokens) {
-            log::warning("tokens.unserved", &[("text", &why)]);
+            log::warning("tokens.unserved", [("text", why.into())]);
         }
         let count = tokens.0.len();
         self.tokens.store(Arc::new(tokens));

@@ -361,8 +361,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "a copy keeps its original's number",
-        "} else if restored || page.known.load(Ordering::Relaxed) != generation.unwrap_or(0) {",
-        "} else if restored {",
+        "let is_copied = restored || last != UNKNOWN && generation.is_some_and(|generation| generation != last);",
+        "let is_copied = restored;",
         "loom_an_old_number",
     ),
     (
