@@ -1,14 +1,14 @@
 //! The access log: peer, request, result. It leaves out the query, because Tinyid's clients send their token there.
 
 use crate::log;
+use crate::peer::Peer;
 use hyper::{Method, StatusCode};
-use std::net::SocketAddr;
 use std::time::Instant;
 
 /// The most bytes logged of a path or a method: a client may send any.
 const LONGEST: usize = 256;
 
-pub fn http(protocol: &str, peer: SocketAddr, method: &Method, path: &str, status: StatusCode, code: &str, since: Instant) {
+pub fn http(protocol: &str, peer: Peer, method: &Method, path: &str, status: StatusCode, code: &str, since: Instant) {
     let short = |text: &str| text.chars().take(LONGEST).collect::<String>();
     let fields = [
         ("protocol", protocol.into()),
@@ -23,7 +23,7 @@ pub fn http(protocol: &str, peer: SocketAddr, method: &Method, path: &str, statu
 }
 
 /// Logs a pipeline: the number of its commands, and of those that were refused.
-pub fn pipeline(peer: SocketAddr, commands: u64, refused: u64, since: Instant) {
+pub fn pipeline(peer: Peer, commands: u64, refused: u64, since: Instant) {
     let fields = [
         ("protocol", "resp".into()),
         ("peer", peer.to_string().into()),

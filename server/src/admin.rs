@@ -2,6 +2,7 @@
 
 use crate::access_log;
 use crate::http::{Answer, Caller, json, plain, refusal};
+use crate::peer::Peer;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::Right;
@@ -10,7 +11,6 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use serde_json::json;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 
 /// Answers a request of the admin port. Liveness and readiness need neither a token nor a certificate, because a load balancer has none.
 /// `is_known` tells whether the client has shown a certificate, where it needs one.
-pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, is_known: bool, request: Request<Incoming>) -> Answer {
+pub async fn answer(shared: Arc<Shared>, peer: Peer, is_known: bool, request: Request<Incoming>) -> Answer {
     let since = Instant::now();
     let port = &shared.metrics.admin;
     let done = route(&shared, is_known, &request).await;

@@ -7,11 +7,13 @@ use crate::settings::{Settings, spec_error};
 use crate::shared::Limits;
 use crate::tls::Tls;
 use crate::tokens::Gate;
+use crate::unix_socket::PREFIX;
 use frazil::{Error, ErrorKind, Result};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::num::NonZero;
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const USUAL_HTTP: &str = "127.0.0.1:8080";
@@ -21,12 +23,25 @@ pub enum Place {
     Address(SocketAddr),
     /// A socket that the service manager has opened.
     Socket(TcpListener, SocketAddr),
+    /// The file of a Unix socket.
+    Path(PathBuf),
 }
 
 impl Place {
-    pub fn address(&self) -> SocketAddr {
+    /// Returns the address of a port; `None` for a Unix socket, which only programs of this machine reach.
+    pub fn address(&self) -> Option<SocketAddr> {
         match self {
-            Place::Address(address) | Place::Socket(_, address) => *address,
+            Place::Address(address) | Place::Socket(_, address) => Some(*address),
+            Place::Path(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Address(address) | Place::Socket(_, address) => address.fmt(f),
+            Place::Path(path) => write!(f, "{PREFIX}{}", path.display()),
         }
     }
 }
@@ -63,7 +78,7 @@ impl Config {
         }
         let gate = Gate::new(settings.tokens, plans.iter().map(|plan| plan.name.clone()).collect())?;
         let tls = Tls::new(settings.tls_cert, settings.tls_key, settings.tls_client_ca, settings.tls_client_crl)?;
-        let far = places.iter().map(|(_, place)| place.address()).find(|address| !address.ip().is_loopback());
+        let far = places.iter().filter_map(|(_, place)| place.address()).find(|address| !address.ip().is_loopback());
         let knows_clients = gate.is_closed() || tls.as_ref().is_some_and(Tls::knows_clients);
         if let Some(far) = far.filter(|_| !knows_clients && !settings.insecure.unwrap_or(false)) {
             return Err(spec_error(format!(
@@ -99,7 +114,7 @@ fn places(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, Tc
         let socket = sockets.iter().position(|(its, _)| *its == protocol).map(|at| sockets.swap_remove(at).1);
         let place = match (text, socket) {
             (None, None) => continue,
-            (Some(text), None) => Place::Address(address(key, &text)?),
+            (Some(text), None) => place(protocol, &text)?,
             (None, Some(socket)) => {
                 let at = socket.local_addr().map_err(|error| spec_error(format!("the socket {key} of the service manager: {error}")))?;
                 Place::Socket(socket, at)
@@ -134,6 +149,17 @@ fn limit<T: PartialOrd + fmt::Display + Copy>(key: &str, value: Option<T>, usual
     Err(Error::new(ErrorKind::OutOfRange, format!("{key}={value} is out of range: {low} to {high}")))
 }
 
+/// Parses an address or, for clients, `unix:` and a path.
+fn place(protocol: Protocol, text: &str) -> Result<Place> {
+    let key = protocol.name();
+    match text.strip_prefix(PREFIX).map(Path::new) {
+        None => address(key, text).map(Place::Address),
+        Some(path) if protocol != Protocol::Admin && path.is_absolute() => Ok(Place::Path(path.to_owned())),
+        Some(_) if protocol == Protocol::Admin => Err(spec_error(format!("{key}={text:?}: probes ask an address, HOST:PORT"))),
+        Some(_) => Err(spec_error(format!("{key}={text:?} is no absolute path: {PREFIX}/run/frazil/{key}.sock"))),
+    }
+}
+
 /// Parses an address; without a host it is the loopback interface.
 fn address(key: &str, text: &str) -> Result<SocketAddr> {
     let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
@@ -144,7 +170,7 @@ fn address(key: &str, text: &str) -> Result<SocketAddr> {
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (protocol, place) in &self.places {
-            writeln!(f, "{:<6} {}", protocol.name(), place.address())?;
+            writeln!(f, "{:<6} {place}", protocol.name())?;
         }
         let (tokens, tls) = (self.gate.is_closed(), self.tls.as_ref());
         let certificates = tls.is_some_and(Tls::knows_clients);
@@ -173,7 +199,7 @@ mod tests {
 
     #[test]
     fn this_machine_alone_unless_told() {
-        let places = |config: Config| config.places.iter().map(|(its, place)| (*its, place.address().to_string())).collect::<Vec<_>>();
+        let places = |config: Config| config.places.iter().map(|(its, place)| (*its, place.to_string())).collect::<Vec<_>>();
         let at = |protocol, address: &str| vec![(protocol, address.to_owned())];
         assert_eq!(places(config(|_| {}).unwrap()), at(Protocol::Http, USUAL_HTTP));
         assert_eq!(places(config(|s| s.http = Some(":80".into())).unwrap()), at(Protocol::Http, "127.0.0.1:80"));
@@ -198,6 +224,8 @@ mod tests {
             (&|s| s.resp_idle_ms = Some(86_400_001), "resp-idle-ms=86400001 is out of range: 0 to 86400000"),
             (&|s| s.named.clear(), "nothing to serve"),
             (&|s| s.hosts = Some("ids:80".into()), "\"ids:80\" is not a host name"),
+            (&|s| s.http = Some("unix:ids.sock".into()), "is no absolute path: unix:/run/frazil/http.sock"),
+            (&|s| s.admin = Some("unix:/run/admin.sock".into()), "probes ask an address"),
             (&|s| s.http = Some("localhost".into()), "http=\"localhost\" is not an address"),
             (&|s| drop(s.named.insert("a b".into(), "standard node=1".into())), "is not a name"),
             (&|s| drop(s.named.insert("..".into(), "standard node=1".into())), "\"..\" is not a name"),

@@ -1,16 +1,15 @@
 //! Connections, and the code that speaks their protocol.
 
-use crate::listen::{self, Open};
+use crate::listen::{self, Open, Stream};
+use crate::peer::Peer;
 use crate::peers::Peers;
 use crate::protocol::Protocol;
 use crate::proxies::{self, Proxies};
 use crate::shared::Shared;
 use crate::stop::Stop;
 use crate::{admin, http, resp};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 
 /// The rules of a port for the addresses of its clients.
 pub struct Entrance {
@@ -40,19 +39,35 @@ impl Entrance {
 }
 
 /// Serves a connection to its end, and then releases its place.
-pub async fn serve(entrance: Arc<Entrance>, mut stream: TcpStream, mut peer: SocketAddr, mut stop: Stop, shared: Arc<Shared>, _open: Open) {
+pub async fn serve(entrance: Arc<Entrance>, stream: Stream, mut stop: Stop, shared: Arc<Shared>, _open: Open) {
     let protocol = entrance.protocol;
-    if entrance.proxies.are(peer.ip()) {
-        match stop.unless(Box::pin(proxies::client_of(&mut stream, peer))).await {
+    let (mut stream, address) = match stream {
+        Stream::Tcp(stream, address) => (stream, address),
+        Stream::Unix(stream) => return secure(protocol, stream, Peer::Local, stop, shared).await,
+    };
+    let mut client = address;
+    if entrance.proxies.are(address.ip()) {
+        match stop.unless(Box::pin(proxies::client_of(&mut stream, address))).await {
             None => return,
-            Some(Ok(client)) => peer = client,
-            Some(Err(why)) => return shared.refusal_log.tell(protocol.name(), peer, "PROXY", why),
+            Some(Ok(told)) => client = told,
+            Some(Err(why)) => return shared.refusal_log.tell(protocol.name(), Peer::Network(address), "PROXY", why),
         }
     }
-    let of_peer = entrance.peers.as_ref().map(|peers| peers.take(peer.ip()));
+    let of_peer = entrance.peers.as_ref().map(|peers| peers.take(client.ip()));
     if matches!(of_peer, Some(None)) {
-        return listen::turn_away(stream, protocol.port(&shared.metrics), entrance.full);
+        return listen::turn_away(Stream::Tcp(stream, client), protocol.port(&shared.metrics), entrance.full);
     }
+    secure(protocol, stream, Peer::Network(client), stop, shared).await;
+}
+
+/// Performs the handshake of TLS, where that is wanted.
+async fn secure(
+    protocol: Protocol,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    mut stop: Stop,
+    shared: Arc<Shared>,
+) {
     let Some(tls) = &shared.tls else {
         return speak(protocol, stream, peer, true, stop, shared).await;
     };
@@ -72,7 +87,7 @@ pub async fn serve(entrance: Arc<Entrance>, mut stream: TcpStream, mut peer: Soc
 async fn speak(
     protocol: Protocol,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    peer: SocketAddr,
+    peer: Peer,
     is_known: bool,
     stop: Stop,
     shared: Arc<Shared>,

@@ -23,7 +23,7 @@ const LONGEST: u64 = 1 << 16;
 /// `SPEC` where the settings give no admin port, or leave its number to the system.
 pub fn ask(config: &Config) -> Result<(bool, String)> {
     let place = config.places.iter().find(|(protocol, _)| *protocol == Protocol::Admin);
-    let Some(address) = place.map(|(_, place)| here(place.address())).filter(|address| address.port() != 0) else {
+    let Some(address) = place.and_then(|(_, place)| place.address()).map(here).filter(|address| address.port() != 0) else {
         return Err(spec_error("health asks the port of --admin: give the server's own settings, with its number".to_owned()));
     };
     Ok(match reply(address, config.tls.is_some()) {

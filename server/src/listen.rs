@@ -4,14 +4,17 @@ use crate::config::Place;
 use crate::log;
 use crate::metrics::Port;
 use crate::stop::Stop;
+use crate::unix_socket::{self, SocketFile};
 use frazil::{Error, ErrorKind, Result};
 use socket2::{SockRef, TcpKeepalive};
+use std::fmt;
 use std::future::Future;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The length of the accept queue, as far as the kernel allows.
@@ -31,21 +34,58 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub enum Bound {
     /// Bound by us: connections come only after `listen`.
     Own(TcpSocket, SocketAddr),
-    /// Bound by the service manager: connections may already wait.
-    Handed(TcpListener),
+    /// Bound by the service manager, or to a path: connections may already wait.
+    Listens(Listener),
+}
+
+pub enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, SocketFile),
+}
+
+pub enum Stream {
+    /// With the address of the other end.
+    Tcp(TcpStream, SocketAddr),
+    Unix(UnixStream),
+}
+
+impl Listener {
+    /// Returns the address, whose port the system may have chosen; empty where the system does not tell it.
+    pub fn address(&self) -> String {
+        match self {
+            Listener::Tcp(listener) => listener.local_addr().map(|address| address.to_string()).unwrap_or_default(),
+            Listener::Unix(_, file) => file.to_string(),
+        }
+    }
+
+    async fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Listener::Tcp(listener) => listener.accept().await.map(|(stream, peer)| Stream::Tcp(stream, peer)),
+            Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
+        }
+    }
 }
 
 /// # Errors
 /// `SPEC` for an address that cannot be bound. Must be called within a runtime of tokio.
 pub fn bind(place: Place) -> Result<Bound> {
-    match place {
-        Place::Address(address) => own(address).map(|socket| Bound::Own(socket, address)).map_err(|error| refused(address, &error)),
-        Place::Socket(listener, address) => handed(listener).map(Bound::Handed).map_err(|error| refused(address, &error)),
-    }
+    let shown = place.to_string();
+    let bound = match place {
+        Place::Address(address) => own(address).map(|socket| Bound::Own(socket, address)),
+        Place::Socket(listener, _) => handed(listener).map(|listener| Bound::Listens(Listener::Tcp(listener))),
+        Place::Path(path) => at_path(&path).map(Bound::Listens),
+    };
+    bound.map_err(|error| refused(&shown, &error))
 }
 
-fn refused(address: SocketAddr, error: &io::Error) -> Error {
-    Error::new(ErrorKind::Spec, format!("cannot listen on {address}: {error}"))
+fn refused(place: &dyn fmt::Display, error: &io::Error) -> Error {
+    Error::new(ErrorKind::Spec, format!("cannot listen on {place}: {error}"))
+}
+
+fn at_path(path: &Path) -> io::Result<Listener> {
+    let (listener, file) = unix_socket::listen(path)?;
+    listener.set_nonblocking(true)?;
+    Ok(Listener::Unix(UnixListener::from_std(listener)?, file))
 }
 
 fn own(address: SocketAddr) -> io::Result<TcpSocket> {
@@ -75,34 +115,37 @@ fn set_limits(socket: &SockRef<'_>) -> io::Result<()> {
 impl Bound {
     /// # Errors
     /// `SPEC` for an address that cannot be listened on.
-    pub fn listen(self) -> Result<TcpListener> {
+    pub fn listen(self) -> Result<Listener> {
         match self {
-            Bound::Own(socket, address) => socket.listen(BACKLOG).map_err(|error| refused(address, &error)),
-            Bound::Handed(listener) => Ok(listener),
+            Bound::Own(socket, address) => socket.listen(BACKLOG).map(Listener::Tcp).map_err(|error| refused(&address, &error)),
+            Bound::Listens(listener) => Ok(listener),
         }
     }
 }
 
 /// Closes one connection too many. `full` is the reply; empty where the client would not understand it.
-pub fn turn_away(stream: TcpStream, port: &Port, full: &[u8]) {
+pub fn turn_away(stream: Stream, port: &Port, full: &[u8]) {
     port.turned_away.inc();
     // The socket's buffer is empty: it takes the reply at once, or the reply is dropped.
-    let _ = stream.into_std().and_then(|mut stream| stream.write_all(full));
+    let _ = match stream {
+        Stream::Tcp(stream, _) => stream.into_std().and_then(|mut stream| stream.write_all(full)),
+        Stream::Unix(stream) => stream.into_std().and_then(|mut stream| stream.write_all(full)),
+    };
 }
 
 /// Accepts connections until the server stops; open ones then end by themselves.
 pub async fn serve<F: Future<Output = ()> + Send + 'static>(
-    listener: TcpListener,
+    listener: Listener,
     most: usize,
     full: &'static [u8],
     mut stop: Stop,
     port: Arc<Port>,
-    connection: impl Fn(TcpStream, SocketAddr, Stop, Open) -> F,
+    connection: impl Fn(Stream, Stop, Open) -> F,
 ) {
     let places = Arc::new(Semaphore::new(most));
     let mut fails = false;
     while let Some(accepted) = stop.unless(listener.accept()).await {
-        let (stream, peer) = match accepted {
+        let stream = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 // Logged once for a row of failures.
@@ -119,10 +162,10 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
             continue;
         };
         // An answer is one write, and must not wait for the acknowledgement of an earlier one.
-        if stream.set_nodelay(true).is_err() {
+        if matches!(&stream, Stream::Tcp(stream, _) if stream.set_nodelay(true).is_err()) {
             continue;
         }
-        tokio::spawn(connection(stream, peer, stop.clone(), Open::new(&port, place)));
+        tokio::spawn(connection(stream, stop.clone(), Open::new(&port, place)));
     }
 }
 

@@ -9,13 +9,13 @@
 //! | `log`, `log_writer`, `access_log` | lines of JSON, and the thread that writes them |
 //! | `refusal` | an error, in each protocol's form |
 //! | `tokens`, `tls` | rights; certificates |
-//! | `proxies`, `peers`, `rate` | whose connection it is; the connections of an address; the IDs a second of a token and of an address |
+//! | `peer`, `proxies`, `peers`, `rate` | whose connection it is; the connections of an address; the IDs a second of a token and of an address |
 //! | `names`, `generators`, `compat` | a served name, its generators or numbers, and the systems whose clients it serves |
 //! | `lend` | a store that is lent to processes without access to it |
 //! | `mint`, `yielding` | IDs without blocking the event loop |
 //! | `metrics` | counters and histograms |
 //! | `shared` | the state that all connections share |
-//! | `listen`, `fd_limit` | ports and limits |
+//! | `listen`, `unix_socket`, `fd_limit` | ports and limits |
 //! | `stop`, `cancel_on`, `lingering_close` | the end of the server, of some work, and of a connection |
 //! | `protocol`, `dispatch`; `http`, `resp`, `admin` | the protocols of the ports, and the code that speaks them |
 //! | `systemd` | systemd |
@@ -43,6 +43,7 @@ mod log_writer;
 mod metrics;
 mod mint;
 mod names;
+mod peer;
 mod peers;
 mod process_metrics;
 mod protocol;
@@ -59,6 +60,7 @@ mod stop;
 mod systemd;
 mod tls;
 mod tokens;
+mod unix_socket;
 mod untaken;
 mod yielding;
 

@@ -1,8 +1,8 @@
 //! The refusals of access in the log: who asked, and what for, so that a lost token or a scan is noticed.
 
 use crate::log;
+use crate::peer::Peer;
 use crate::refusal::Refusal;
-use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,14 +30,14 @@ struct Lines {
 
 impl RefusalLog {
     /// Logs a refusal of the caller, and none of a request.
-    pub fn note(&self, protocol: &str, peer: SocketAddr, refusal: &Refusal) {
+    pub fn note(&self, protocol: &str, peer: Peer, refusal: &Refusal) {
         if refusal.is_of_access() {
             self.tell(protocol, peer, refusal.code, &refusal.message);
         }
     }
 
     /// Logs a refusal, unless there are too many; the next line tells how many were left out. `text` has the token's label, and no secret.
-    pub fn tell(&self, protocol: &str, peer: SocketAddr, code: &str, text: &str) {
+    pub fn tell(&self, protocol: &str, peer: Peer, code: &str, text: &str) {
         let lines = if code == "FORBIDDEN" { &self.known } else { &self.strangers };
         let Some(left_out) = lines.lock().unwrap_or_else(PoisonError::into_inner).place(Instant::now()) else { return };
         let text: String = text.chars().take(LONGEST).collect();

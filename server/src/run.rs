@@ -140,12 +140,11 @@ fn start(
     protocol: Protocol,
 ) -> Result<impl Future<Output = ()> + use<>> {
     let listener = bound.listen()?;
-    let address = listener.local_addr().map_err(internal)?.to_string();
-    log::info("listening", [("protocol", protocol.name().into()), ("address", address.into())]);
+    log::info("listening", [("protocol", protocol.name().into()), ("address", listener.address().into())]);
     let entrance = Arc::new(Entrance::new(protocol, shared, proxies));
     let (most, full, port) = (shared.limits.connections, entrance.full, Arc::clone(protocol.port(&shared.metrics)));
     let shared = Arc::clone(shared);
-    let connection = move |stream, peer, stop, open| dispatch::serve(Arc::clone(&entrance), stream, peer, stop, Arc::clone(&shared), open);
+    let connection = move |stream, stop, open| dispatch::serve(Arc::clone(&entrance), stream, stop, Arc::clone(&shared), open);
     Ok(listen::serve(listener, most, full, stop, port, connection))
 }
 

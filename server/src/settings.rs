@@ -27,10 +27,10 @@ pub struct Settings {
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub config: Option<PathBuf>,
-    /// Serve HTTP/1.1 and HTTP/2 here; `:8080` is this machine alone [127.0.0.1:8080, unless --resp is given]
+    /// Serve HTTP/1.1 and HTTP/2 here; `:8080` is this machine alone, `unix:/PATH` a Unix socket [127.0.0.1:8080, unless --resp is given]
     #[arg(long, value_name = "ADDRESS")]
     pub http: Option<String>,
-    /// Serve Redis' protocol here
+    /// Serve Redis' protocol here, as --http
     #[arg(long, value_name = "ADDRESS")]
     pub resp: Option<String>,
     /// Serve /healthz, /readyz and /metrics here

@@ -19,7 +19,8 @@ use std::time::Duration;
 /// The client of a request, as far as its limits and rights go.
 #[derive(Clone, Copy)]
 pub struct Client {
-    pub address: IpAddr,
+    /// `None` where there is none to tell it by.
+    pub address: Option<IpAddr>,
     pub token: Option<Fingerprint>,
 }
 
@@ -105,12 +106,16 @@ impl Shared {
         self.address_rates.is_some() || self.gate.has_rates()
     }
 
-    /// Begins a request of an address: it takes one ID of its rate.
+    /// Begins a request: it takes one ID of its address's rate.
     ///
     /// # Errors
     /// Those of [`AddressRates::take`].
-    pub fn begin(&self, address: IpAddr) -> Result<()> {
-        self.address_rates.as_ref().map_or(Ok(()), |rates| rates.take(address, NonZeroU32::MIN))
+    pub fn begin(&self, address: Option<IpAddr>) -> Result<()> {
+        self.rate_of(address).map_or(Ok(()), |(rates, address)| rates.take(address, NonZeroU32::MIN))
+    }
+
+    fn rate_of(&self, address: Option<IpAddr>) -> Option<(&AddressRates, IpAddr)> {
+        self.address_rates.as_ref().zip(address)
     }
 
     /// Returns the name that a request asks for, if its token has the right.
@@ -145,7 +150,7 @@ impl Shared {
 
     /// Returns the most IDs that a client may ask for.
     pub fn most(&self, client: &Client) -> usize {
-        let rates = [self.address_rates.as_ref().map(|rates| rates.most), self.gate.most(client.token.as_ref())];
+        let rates = [self.rate_of(client.address).map(|(rates, _)| rates.most), self.gate.most(client.token.as_ref())];
         rates.into_iter().flatten().map(|most| most.get() as usize).fold(self.limits.count, usize::min)
     }
 
@@ -165,7 +170,7 @@ impl Shared {
     /// Those of [`Gate::take`] and [`AddressRates::take`].
     pub fn take(&self, client: &Client, count: usize) -> Result<()> {
         let Some(more) = NonZeroU32::new(count.saturating_sub(1) as u32) else { return Ok(()) };
-        self.address_rates.as_ref().map_or(Ok(()), |rates| rates.take(client.address, more))?;
+        self.rate_of(client.address).map_or(Ok(()), |(rates, address)| rates.take(address, more))?;
         self.gate.take(client.token.as_ref(), more)
     }
 }
@@ -196,9 +201,8 @@ mod tests {
 
     #[test]
     fn a_slip_is_found_among_few_names_and_beside_it_among_many() {
-        let told = |shared: &Shared, name: &str| {
-            shared.name(&Client { address: [127, 0, 0, 1].into(), token: None }, Right::Mint, name).err().unwrap().message
-        };
+        let told =
+            |shared: &Shared, name: &str| shared.name(&Client { address: None, token: None }, Right::Mint, name).err().unwrap().message;
         let few = shared(["invoice", "items", "orders", "z"].into_iter().map(str::to_owned));
         for slip in ["ordesr", "porders", "Orders", "order"] {
             assert!(told(&few, slip).ends_with("(did you mean orders?)"), "{}", told(&few, slip));

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -96,7 +96,11 @@ impl Tls {
     ///
     /// # Errors
     /// What is wrong with the client's certificate; `None` for any other failure.
-    pub async fn accept(&self, stream: TcpStream, protocol: Protocol) -> std::result::Result<(TlsStream<TcpStream>, bool), Option<String>> {
+    pub async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+        protocol: Protocol,
+    ) -> std::result::Result<(TlsStream<S>, bool), Option<String>> {
         let configs = self.configs.load();
         let config = Arc::clone(match protocol {
             Protocol::Http => &configs.http,

@@ -17,13 +17,13 @@ pub use caller::Caller;
 pub use connection::serve;
 
 use crate::access_log;
+use crate::peer::Peer;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use bytes::BytesMut;
 use hyper::body::{Body, Incoming};
 use hyper::{Method, Request};
 use request::RequestContext;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ const OPENAPI: &str = include_str!("openapi.json");
 pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// Answers a request for one ID if it need not wait, as most do: without a future that is built and moved.
-pub fn answer_at_once(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>) -> Option<Answer> {
+pub fn answer_at_once(shared: &Shared, peer: Peer, request: &Request<Incoming>) -> Option<Answer> {
     let since = Instant::now();
     let name = request.uri().path().strip_prefix("/v1/")?.strip_suffix("/next")?;
     // A request that has to wait after all would be counted again.
@@ -56,7 +56,7 @@ pub fn answer_at_once(shared: &Shared, peer: SocketAddr, request: &Request<Incom
 }
 
 /// Answers a request of the public port.
-pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<Incoming>) -> Answer {
+pub async fn answer(shared: Arc<Shared>, peer: Peer, mut request: Request<Incoming>) -> Answer {
     let since = Instant::now();
     let path = request.uri().path();
     let asked = if leaf::is_path(path) || tinyid::is_path(path) {
@@ -72,7 +72,7 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<
 }
 
 /// Counts and logs the result of a request.
-fn tell(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, since: Instant, done: Result<Answer>) -> Answer {
+fn tell(shared: &Shared, peer: Peer, request: &Request<Incoming>, since: Instant, done: Result<Answer>) -> Answer {
     let port = &shared.metrics.http;
     let (path, code) = (request.uri().path(), done.as_ref().map_or_else(|refused| refused.code, |_| "OK"));
     let answer = match done {
@@ -93,7 +93,7 @@ fn tell(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, since: I
     answer
 }
 
-async fn route(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, form: &[u8]) -> Result<Answer> {
+async fn route(shared: &Shared, peer: Peer, request: &Request<Incoming>, form: &[u8]) -> Result<Answer> {
     let context = RequestContext::new(shared, peer, request)?;
     let path = request.uri().path();
     if let Some(rest) = path.strip_prefix("/v1/")
@@ -157,7 +157,7 @@ mod tests {
         let limits = Limits { count: 1, connections: 1, ..Limits::default() };
         let shared = Arc::new(Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false));
         let (_stopper, stop) = stop::channel();
-        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let peer = Peer::Local;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         for query in ["", "?n=2"] {
             let (of_all, its, stop) = (Arc::clone(&shared), Arc::clone(&shared), stop.clone());

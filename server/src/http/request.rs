@@ -3,6 +3,7 @@
 use super::Caller;
 use super::backpressure::{Backpressure, Place};
 use crate::names::Name;
+use crate::peer::Peer;
 use crate::refusal::{Refusal, Result};
 use crate::shared::{Client, Shared};
 use crate::tokens::{Right, fingerprint};
@@ -13,7 +14,6 @@ use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use hyper::{Method, Request};
 use std::borrow::Cow;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The largest batch that needs no room: all those of a connection are few bytes.
@@ -30,10 +30,10 @@ impl<'a> RequestContext<'a> {
     ///
     /// # Errors
     /// Those of [`Shared::begin`], [`Caller::of`] and [`Caller::token`].
-    pub fn new(shared: &'a Shared, peer: SocketAddr, request: &'a Request<Incoming>) -> Result<Self> {
-        shared.begin(peer.ip())?;
+    pub fn new(shared: &'a Shared, peer: Peer, request: &'a Request<Incoming>) -> Result<Self> {
+        shared.begin(peer.address())?;
         let token = Caller::of(shared, request)?.token()?;
-        Ok(RequestContext { shared, request, client: Client { address: peer.ip(), token } })
+        Ok(RequestContext { shared, request, client: Client { address: peer.address(), token } })
     }
 
     /// Checks the method. Where GET is allowed, HEAD is as well.

@@ -60,7 +60,7 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         None => given,
     };
     let port = &shared.metrics.resp;
-    let begun = shared.begin(session.peer.ip());
+    let begun = shared.begin(session.peer.address());
     let done = match name {
         _ if begun.is_err() => begun,
         b"FRAZIL.NEXT" => next(shared, session, &words, reply).await,

@@ -7,11 +7,11 @@ use super::session::Session;
 use crate::access_log;
 use crate::cancel_on::CancelOn;
 use crate::lingering_close::lingering_close;
+use crate::peer::Peer;
 use crate::shared::Shared;
 use crate::stop::Stop;
 use crate::yielding::PIECE;
 use bytes::{Buf, BytesMut};
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,18 +47,12 @@ const PATIENCE: Patience = Patience { login: Duration::from_secs(75), untaken: D
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Serves a connection until the client closes it or the server stops; input that has arrived is answered first.
-pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
+pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer, stop: Stop, shared: Arc<Shared>) {
     let patience = Patience { idle: shared.limits.resp_idle, ..PATIENCE };
     serve_with(patience, stream, peer, stop, shared).await;
 }
 
-async fn serve_with(
-    patience: Patience,
-    mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    peer: SocketAddr,
-    stop: Stop,
-    shared: Arc<Shared>,
-) {
+async fn serve_with(patience: Patience, mut stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer, stop: Stop, shared: Arc<Shared>) {
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed), peer);
     let (mut came, mut reply, mut parser) = (BytesMut::new(), Reply::default(), Parser::default());
     let mut room = ROOM;
@@ -225,7 +219,7 @@ mod tests {
 
     fn begin(shared: &Arc<Shared>, patience: Patience, stop: Stop) -> (DuplexStream, JoinHandle<()>) {
         let (client, server) = tokio::io::duplex(4096);
-        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let peer = Peer::Local;
         (client, tokio::spawn(serve_with(patience, server, peer, stop, Arc::clone(shared))))
     }
 
@@ -308,7 +302,7 @@ mod tests {
         let shared = guarded("talker").0;
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
-            let (stream, peer) = (tokio::io::join(Talker, tokio::io::sink()), SocketAddr::from(([127, 0, 0, 1], 1)));
+            let (stream, peer) = (tokio::io::join(Talker, tokio::io::sink()), Peer::Local);
             let serving = tokio::spawn(serve_with(SHORT, stream, peer, stop, shared));
             tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
         });
@@ -365,7 +359,7 @@ mod tests {
         runtime().block_on(async {
             // Large, so that the server waits for no reading and no writing.
             let (client, server) = tokio::io::duplex(1024 * 1024);
-            let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+            let peer = Peer::Local;
             tokio::spawn(serve(server, peer, stop, shared));
             let (mut answers, mut client) = tokio::io::split(client);
             let turns = yielding::counted();

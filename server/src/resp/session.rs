@@ -1,17 +1,17 @@
 //! The state of a connection.
 
 use crate::lend::Place;
+use crate::peer::Peer;
 use crate::share::Taken;
 use crate::shared::Client;
 use crate::tokens::Fingerprint;
-use std::net::SocketAddr;
 
 /// The longest label, in bytes.
 const LONGEST_LABEL: usize = 64;
 
 pub struct Session {
     pub id: u64,
-    pub peer: SocketAddr,
+    pub peer: Peer,
     /// The fingerprint of the client's token. Each command checks it again, because tokens change while a connection is open.
     pub token: Option<Fingerprint>,
     label: Vec<u8>,
@@ -24,12 +24,12 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new(id: u64, peer: SocketAddr) -> Self {
+    pub fn new(id: u64, peer: Peer) -> Self {
         Session { id, peer, token: None, label: vec![], place: None, room: None, is_over: false }
     }
 
     pub fn client(&self) -> Client {
-        Client { address: self.peer.ip(), token: self.token }
+        Client { address: self.peer.address(), token: self.token }
     }
 
     pub fn label(&self) -> &[u8] {

@@ -1,0 +1,98 @@
+"""Unix sockets: programs of the machine reach the server by a file, and its rights are theirs."""
+
+import contextlib
+import socket
+import stat
+
+import pytest
+import redis
+from replica import PATIENCE_S, Replica, run
+
+ORDERS = "orders=standard node=1"
+
+
+@contextlib.contextmanager
+def serving(folder, *settings):
+    """A server whose ports for clients are files; the admin port is one of TCP."""
+    paths = {protocol: folder / f"{protocol}.sock" for protocol in ("http", "resp")}
+    addresses = [f"--{protocol}=unix:{path}" for protocol, path in paths.items()]
+    server = Replica(folder, ORDERS, *settings)
+    server.command = [part for part in server.command if not str(part).startswith(("--http=", "--resp="))] + addresses
+    with server:
+        yield server, paths
+
+
+def over_http(path, request=b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PATIENCE_S)
+        connection.connect(str(path))
+        connection.sendall(request)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_both_protocols(tmp_path):
+    # Neither an address's limits nor proxies mean anything here.
+    settings = ("--access-log", "--max-connections-per-address=1", "--max-ids-per-address=1", "--proxies=0.0.0.0/0")
+    with serving(tmp_path, *settings) as (server, paths):
+        assert all(over_http(paths["http"]).startswith(b"HTTP/1.1 200") for _ in range(3))
+        # A page cannot reach it, and what its browser would send is refused all the same.
+        assert over_http(paths["http"], b"POST /v1/orders/next HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").startswith(
+            b"HTTP/1.1 403"
+        )
+        with redis.Redis(unix_socket_path=str(paths["resp"])) as client, redis.Redis(unix_socket_path=str(paths["resp"])) as other:
+            assert client.incr("orders") < client.incr("orders") < other.incr("orders")
+        assert [stat.S_IMODE(path.stat().st_mode) for path in paths.values()] == [0o660, 0o660]
+        assert server.end() == 0
+        events = server.events()
+        assert {event["peer"] for event in events if event["event"] == "request" and event["protocol"] != "admin"} == {"unix"}
+        assert {f"unix:{path}" for path in paths.values()} < {event["address"] for event in events if event["event"] == "listening"}
+        assert not any(path.exists() for path in paths.values())
+
+
+def test_the_file_of_a_killed_server_is_replaced(tmp_path):
+    with serving(tmp_path) as (server, paths):
+        server.running.kill()
+        server.running.wait()
+        assert paths["http"].exists()
+        server.start()
+        assert over_http(paths["http"]).startswith(b"HTTP/1.1 200")
+
+
+def test_the_file_of_a_running_server_stays(tmp_path):
+    with serving(tmp_path) as (_, paths):
+        told = run("orders=standard node=2", f"--http=unix:{paths['http']}")
+        assert told.returncode == 1 and "in use" in told.stderr, told
+        assert over_http(paths["http"]).startswith(b"HTTP/1.1 200")
+
+
+def test_the_file_of_a_successor_stays(tmp_path):
+    with serving(tmp_path) as (server, paths):
+        paths["http"].unlink()
+        with socket.socket(socket.AF_UNIX) as successor:
+            successor.bind(str(paths["http"]))
+            assert server.end() == 0
+            assert paths["http"].exists() and not paths["resp"].exists()
+
+
+@pytest.mark.parametrize("there", ["a file", "a folder", "a link"])
+def test_nothing_else_is_replaced(there, tmp_path):
+    path = tmp_path / "http.sock"
+    {"a file": lambda: path.write_text("mine"), "a folder": path.mkdir, "a link": lambda: path.symlink_to(tmp_path / "other")}[there]()
+    before = path.lstat()
+    told = run(ORDERS, f"--http=unix:{path}")
+    assert told.returncode == 1 and "in use" in told.stderr, told
+    assert path.lstat().st_ino == before.st_ino
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("--http=unix:ids.sock", "is no absolute path"),
+        ("--admin=unix:/run/admin.sock", "probes ask an address"),
+        (f"--resp=unix:/{'x' * 200}", "SUN_LEN"),
+        ("--http=unix:/no/such/folder/ids.sock", "No such file"),
+    ],
+)
+def test_a_wrong_path_is_refused(setting, why):
+    told = run(ORDERS, setting)
+    assert told.returncode == 1 and '"SPEC"' in told.stderr and why in told.stderr, told
