@@ -801,14 +801,14 @@ frazil_status frazil_snowflake_observe(const frazil_snowflake *ids, int64_t id);
 
 /**
  * The node number: all node fields side by side. FRAZIL_FORKED in a forked child, whose parent has
- * the number: the child leases another one with its first ID.
+ * the number: the child leases another one with its first ID. FRAZIL_COPIED in a copy of the machine.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_node(const frazil_snowflake *ids, uint64_t *node);
 
 /**
  * The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout has not;
- * FRAZIL_FORKED as frazil_snowflake_node().
+ * FRAZIL_FORKED and FRAZIL_COPIED as frazil_snowflake_node().
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_field(const frazil_snowflake *ids, const char *name, uint64_t *value);
