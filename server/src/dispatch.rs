@@ -21,7 +21,7 @@ pub struct Entrance {
 }
 
 impl Entrance {
-    /// Whatever one address does, and whatever stands before the other ports: probes come to `--admin` and are answered.
+    /// Makes the rules of a port; `--admin` has none, because probes come to it.
     pub fn new(protocol: Protocol, shared: &Shared, proxies: &Arc<Proxies>) -> Self {
         let is_for_clients = protocol != Protocol::Admin;
         let full = match protocol {
