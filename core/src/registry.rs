@@ -79,6 +79,7 @@ fn check_policies(shared: &SharedGenerator, plan: &Plan) -> Result<()> {
 }
 
 fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGenerator> {
+    fork::mark().check()?;
     let clock = if plan.manual_clock { Clock::manual() } else { Clock::system() };
     let layout = &plan.layout;
     // Before the clock is read: a process that issues from here on is noticed.

@@ -53,6 +53,7 @@ fn program() {
         }
         "open" => open_meanwhile(),
         "no descriptors" => no_descriptors(),
+        "unknown at first" => unknown_at_first(),
         _ => panic!("{case}"),
     };
     println!("> {told}");
@@ -112,6 +113,16 @@ fn no_descriptors() -> String {
     format!("{without} {} {}", outcome(fixed.next_id()), outcome(leased.next_id()))
 }
 
+/// Opens a number while its generation cannot be read; then each copy of the machine is told its own.
+fn unknown_at_first() -> String {
+    std::fs::remove_file("generation").unwrap();
+    let opened = Snowflake::open("standard node=1");
+    change_generation();
+    std::thread::sleep(Duration::from_millis(20));
+    let then = Snowflake::open("standard node=2").and_then(|ids| ids.next_id());
+    format!("{} {}", outcome(opened.and_then(|ids| ids.next_id())), outcome(then))
+}
+
 /// Returns the answer of a process in a folder of its own.
 fn told(case: &str) -> String {
     let folder = std::env::temp_dir().join(format!("frazil-restored-{}-{}", case.replace(' ', "-"), std::process::id()));
@@ -162,4 +173,10 @@ fn an_opening_while_the_machine_is_copied_leases_nothing_from_the_copied_folder(
 #[test]
 fn a_moment_without_descriptors_ends_no_number() {
     assert_eq!(told("no descriptors"), "COPIED issued issued");
+}
+
+/// A number of an unknown generation is in every copy that was made before it was known.
+#[test]
+fn a_number_that_was_opened_while_the_generation_was_unknown_issues_nothing() {
+    assert_eq!(told("unknown at first"), "COPIED issued");
 }
