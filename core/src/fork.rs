@@ -12,7 +12,7 @@
 //!
 //! Whether this is a copy, and of which generation the process or an ancestor was last, stands in memory that a fork does not wipe: a child of a copy
 //! is one, and so is a child that was idle while it was copied. A generation that cannot be read now is no other one: the calls of that time are
-//! refused, and the number stays.
+//! refused, threads rest, and the number stays. What begins with a number begins where the generation is known: else no later one would differ.
 //!
 //! **When the number is compared.** A copy may be made between any two instructions, so a number that was compared before a stamp was claimed says
 //! nothing: both copies would claim the same. It is compared *after* the claim, and before the stamp is handed out. What was handed out before the
@@ -118,6 +118,13 @@ impl Mark {
     pub(crate) fn is_still(self, number: u64) -> bool {
         self.recheck();
         (self.0.is_followed() || self.follow()) && self.0.number.load(Ordering::Relaxed) == number
+    }
+
+    /// Returns whether the process surely is another one than had this number, and stays so: what ends with its process ends then. Where
+    /// [`is_still`](Mark::is_still) says no, it may be only that the generation cannot be read now.
+    pub(crate) fn is_another(self, number: u64) -> bool {
+        self.recheck();
+        self.current() != number
     }
 
     /// Returns whether the hot path may be used at all: not where a file has to be read again and again.

@@ -54,6 +54,8 @@ fn program() {
         "open" => open_meanwhile(),
         "no descriptors" => no_descriptors(),
         "unknown at first" => unknown_at_first(),
+        "lease and tag" => lease_and_tag(),
+        "once" => once(),
         _ => panic!("{case}"),
     };
     println!("> {told}");
@@ -123,6 +125,44 @@ fn unknown_at_first() -> String {
     format!("{} {}", outcome(opened.and_then(|ids| ids.next_id())), outcome(then))
 }
 
+/// Leases a number and takes those of a tag, before a while without a generation and after it. The lease is renewed meanwhile, by the thread that
+/// prepares the tag's numbers as well.
+fn lease_and_tag() -> String {
+    let ids = Snowflake::open(&format!("{} renew=100ms window=2s", line())).unwrap();
+    let tag = frazil::Segment::open(&format!("orders store=file:{}/store step=10", std::env::current_dir().unwrap().display())).unwrap();
+    let take = || outcome((0..3_000).try_for_each(|_| tag.next_id().map(drop)));
+    ids.next_id().unwrap();
+    let before = (ids.node(), take());
+    std::fs::rename("generation", "lost").unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    std::fs::rename("lost", "generation").unwrap();
+    // It is read once a millisecond.
+    std::thread::sleep(Duration::from_millis(20));
+    format!("{} same={} {} {}", outcome(ids.next_id()), ids.node() == before.0, before.1, take())
+}
+
+/// Asks for what a process has once, while its generation comes and goes; returns how many it got.
+fn once() -> String {
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(|| {
+            let mut found = std::collections::HashSet::new();
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                found.extend(frazil::bindings::process_uuid());
+            }
+            found.len().to_string()
+        });
+        for _ in 0..500 {
+            std::fs::rename("generation", "lost").unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+            std::fs::rename("lost", "generation").unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        asks.join().unwrap()
+    })
+}
+
 /// Returns the answer of a process in a folder of its own.
 fn told(case: &str) -> String {
     let folder = std::env::temp_dir().join(format!("frazil-restored-{}-{}", case.replace(' ', "-"), std::process::id()));
@@ -179,4 +219,16 @@ fn a_moment_without_descriptors_ends_no_number() {
 #[test]
 fn a_number_that_was_opened_while_the_generation_was_unknown_issues_nothing() {
     assert_eq!(told("unknown at first"), "COPIED issued");
+}
+
+/// The thread that asks the store looks at the generation as well, and must not end for it.
+#[test]
+fn a_while_without_a_generation_ends_no_lease_and_no_tag() {
+    assert_eq!(told("lease and tag"), "issued same=true issued issued");
+}
+
+/// What is made for each copy is made once in a process.
+#[test]
+fn a_generation_that_comes_and_goes_makes_no_other_process() {
+    assert_eq!(told("once"), "1");
 }

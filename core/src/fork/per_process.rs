@@ -85,6 +85,10 @@ impl<T: Send + Sync> PerCopy<T> {
                 return Ok(made);
             }
             mark.check()?;
+            // It could not be told a moment ago whose it is, and it is this process's.
+            if made.is_some_and(|made| !mark.is_another(made.number)) {
+                continue;
+            }
             let original = made.filter(|made| !mark.is_child_of(made.number));
             inherited = ptr::from_ref(self.0.fill(inherited, || make(original.map(|made| &made.value)))?).cast_mut();
         }

@@ -22,6 +22,11 @@ pub(super) struct Process {
 impl Process {
     /// Returns whether this is a copy of the process, or a forked child.
     pub(super) fn is_over(&self) -> bool {
+        self.mark.is_another(self.number)
+    }
+
+    /// Returns whether this may be a copy: it is one, or it cannot be told now.
+    pub(super) fn may_be_over(&self) -> bool {
         !self.mark.is_still(self.number)
     }
 }

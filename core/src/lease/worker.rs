@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// The time for which an idle worker stays: a program may open a handle for each piece of work.
 const LINGER_MS: u64 = 1_000;
+/// The pause before a thread looks again whether its process is a copy, where that could not be told.
+const UNTOLD_MS: u64 = 10;
 /// The longest time that a condition variable is asked to wait.
 const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 
@@ -112,8 +114,8 @@ impl Worker {
     pub(super) fn next(&self, process: &Process) -> Next {
         let mut state = self.lock();
         state.stirred = false;
-        if process.is_over() {
-            return Next::Rest(0);
+        if process.may_be_over() {
+            return Next::Rest(if process.is_over() { 0 } else { process.environment.mono_ms() + UNTOLD_MS });
         }
         state.next(process)
     }
