@@ -16,12 +16,11 @@
 
 use super::mark;
 use super::page::Page;
-use crate::host;
 use rustix::fs::fstat;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest wait of an opener for a fork, and of a fork for an opener.
@@ -31,8 +30,9 @@ const LONGEST: Duration = Duration::from_secs(1);
 pub(crate) struct Place {
     /// `FREE`, `TAKEN` while the file is stored, or the descriptor and 1.
     held: AtomicI32,
-    /// The process that registered it: a child's handlers may have run before ours, and have taken places of the child's own.
-    owner: AtomicU32,
+    /// The process that registered it: a child's handlers may have run before ours, and have taken places of the child's own. By its number, as
+    /// a child in another namespace may have its parent's process ID.
+    owner: AtomicU64,
     device: AtomicU64,
     inode: AtomicU64,
 }
@@ -51,16 +51,16 @@ pub(crate) static WATCHES: Places = [const { Place::new() }; 64];
 
 impl Place {
     const fn new() -> Self {
-        Place { held: AtomicI32::new(FREE), owner: AtomicU32::new(0), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+        Place { held: AtomicI32::new(FREE), owner: AtomicU64::new(0), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
     }
 
     /// Registers a descriptor, if the place is free.
     fn take(&self, file: BorrowedFd<'_>) -> bool {
-        let Some((device, inode)) = identity(file) else { return false };
+        let (Some((device, inode)), process) = (identity(file), mark().process()) else { return false };
         if self.held.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return false;
         }
-        self.owner.store(host::process_id(), Ordering::Relaxed);
+        self.owner.store(process, Ordering::Relaxed);
         self.device.store(device, Ordering::Relaxed);
         self.inode.store(inode, Ordering::Relaxed);
         self.held.store(file.as_raw_fd() + 1, Ordering::Release);
@@ -177,8 +177,9 @@ fn subtract(count: &AtomicU64) {
 }
 
 /// Runs in the child, which has none of its parent's other threads.
-pub(super) fn in_child() {
-    let own = host::process_id();
+pub(super) fn in_child(page: &Page) {
+    // 0 where the child has not begun.
+    let own = page.born.load(Ordering::Relaxed);
     let inherited = |place: &&Place| place.owner.load(Ordering::Relaxed) != own;
     for place in LOCKS.iter().chain(&NAMES).chain(&WATCHES).filter(inherited) {
         let descriptor = place.held.swap(FREE, Ordering::Relaxed) - 1;

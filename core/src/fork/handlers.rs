@@ -1,6 +1,7 @@
 //! The handlers of forks, which libc calls in the parent and in the child.
 
 use super::{descriptors, marked, page};
+use crate::host;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -9,10 +10,13 @@ extern "C" fn in_child() {
     // Where the kernel has wiped the page, another handler of the child may have begun anew in it.
     if !page::is_wiped() {
         mark.0.number.store(0, Ordering::Release);
+        if mark.0.born.load(Ordering::Relaxed) as u32 != host::process_id() {
+            mark.0.born.store(0, Ordering::Relaxed);
+        }
         mark.0.opening.store(0, Ordering::SeqCst);
         mark.0.forking.store(0, Ordering::SeqCst);
     }
-    descriptors::in_child();
+    descriptors::in_child(mark.0);
 }
 
 extern "C" fn before() {

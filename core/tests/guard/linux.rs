@@ -7,6 +7,7 @@ mod names;
 use super::{LONG, SECONDS, Worker};
 use frazil::{Snowflake, Spec};
 use std::collections::HashSet;
+use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -19,6 +20,7 @@ pub(crate) fn obey(order: &str, rest: &str, open: &mut Vec<Snowflake>) {
         "fork" => println!("> {}", fork()),
         "forks" => fork_while_names_change(),
         "early" => early(),
+        "namesake" => println!("> {}", namesake()),
         "exec" => panic!("{}", Command::new("sh").args(["-c", "echo '> gone'; sleep 30"]).exec()),
         "reuse" => println!("> {}", reuse(open.last().unwrap(), rest)),
         "poor" => {
@@ -71,6 +73,32 @@ fn early() {
     }
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(pid, &mut 0, 0) }, pid);
+}
+
+/// Forks in a new namespace of process IDs until a child has its parent's; returns how many names that child keeps.
+fn namesake() -> String {
+    let own = std::process::id();
+    // SAFETY: a plain system call.
+    assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWPID) }, 0, "{}", std::io::Error::last_os_error());
+    let (mut from_child, to_parent) = std::io::pipe().unwrap();
+    for _ in 0..own {
+        // SAFETY: the child reads a folder, and leaves without its parent's exit handlers.
+        if unsafe { libc::fork() } == 0 {
+            if std::process::id() == own {
+                let own = std::fs::read_dir("/proc/thread-self/fd").unwrap();
+                let kept = names::of(own.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok()));
+                (&to_parent).write_all(format!("{}", kept.len()).as_bytes()).unwrap();
+            }
+            // SAFETY: as above. The first one is the namespace's init.
+            unsafe {
+                libc::close(to_parent.as_raw_fd());
+                libc::sleep(2);
+                libc::_exit(0)
+            }
+        }
+    }
+    drop(to_parent);
+    std::io::read_to_string(&mut from_child).unwrap()
 }
 
 /// Forks again and again while other threads take names, and drop the watches and probes that they need no longer.
@@ -206,6 +234,26 @@ fn a_handler_that_runs_before_frazils_may_issue_in_a_child() {
     let mut parent = Worker::new("early");
     parent.order("early");
     assert_eq!(parent.answer(), "soon=true again=Ok(())");
+}
+
+/// In a namespace of its own a child may have the process ID that its parent has in another one.
+#[test]
+fn a_child_with_its_parents_process_id_keeps_no_name() {
+    if !Command::new("unshare").args(["-Urpf", "--mount-proc", "true"]).status().is_ok_and(|status| status.success()) {
+        // Containers may forbid it.
+        return;
+    }
+    let script = "echo open standard node=26; echo next 1 10000; echo namesake; sleep 3";
+    let shell = format!("({script}) | {{ true; \"$0\" --exact worker --nocapture --quiet; }}");
+    let output = Command::new("unshare")
+        .args(["-Urpf", "--mount-proc", "sh", "-c", &shell])
+        .arg(std::env::current_exe().unwrap())
+        .env("FRAZIL_TEST_GUARD", "1")
+        .env("FRAZIL_GUARD_SCOPE", format!("namesake-{}", std::process::id()))
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed.lines().last(), Some("> 0"), "{printed}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
