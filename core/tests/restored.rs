@@ -227,7 +227,7 @@ fn a_while_without_a_generation_ends_no_lease_and_no_tag() {
     assert_eq!(told("lease and tag"), "issued same=true issued issued");
 }
 
-/// What is made for each copy is made once in a process.
+/// A value of each copy is made once in a process.
 #[test]
 fn a_generation_that_comes_and_goes_makes_no_other_process() {
     assert_eq!(told("once"), "1");
