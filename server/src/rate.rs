@@ -2,28 +2,57 @@
 
 use crate::peers::subscriber;
 use crate::refusal::{Refusal, Result};
-use governor::clock::{Clock, MonotonicClock};
-use governor::middleware::NoOpMiddleware;
-use governor::state::keyed::HashMapStateStore;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{InsufficientCapacity, NotUntil, Quota, RateLimiter};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The number of requests after which addresses that have their whole allowance again are forgotten.
 const SWEEP: u32 = 4096;
+/// The nanoseconds of a second.
+const SECOND: u64 = 1_000_000_000;
+
+/// Nanoseconds of the process.
+fn now() -> u64 {
+    static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGIN.elapsed().as_nanos() as u64
+}
+
+/// An allowance: the time up to which its IDs are taken, at most a second ahead. What is taken and refused afterwards is given back, or a
+/// client that asks again and again for many would never have as many.
+#[derive(Default)]
+struct Allowance(u64);
+
+impl Allowance {
+    /// Takes `count` IDs of `most` a second, or returns the time after which there are so many.
+    fn take(&mut self, now: u64, count: NonZeroU32, most: NonZeroU32) -> std::result::Result<(), Duration> {
+        let next = self.0.max(now) + cost(count, most);
+        if next > now + SECOND {
+            return Err(Duration::from_nanos(next - now - SECOND));
+        }
+        self.0 = next;
+        Ok(())
+    }
+
+    fn give_back(&mut self, count: NonZeroU32, most: NonZeroU32) {
+        self.0 = self.0.saturating_sub(cost(count, most));
+    }
+}
+
+fn cost(count: NonZeroU32, most: NonZeroU32) -> u64 {
+    (u64::from(count.get()) * SECOND).div_ceil(most.get().into())
+}
 
 /// The rate of one token: as much as it allows for a second may come at once.
 pub struct Rate {
     pub most: NonZeroU32,
-    limiter: RateLimiter<NotKeyed, InMemoryState, MonotonicClock, NoOpMiddleware<Instant>>,
+    allowance: Mutex<Allowance>,
 }
 
 impl Rate {
     pub fn new(most: NonZeroU32) -> Self {
-        Rate { most, limiter: RateLimiter::direct_with_clock(Quota::per_second(most), MonotonicClock) }
+        Rate { most, allowance: Mutex::default() }
     }
 
     /// Takes `count` IDs of the allowance of `whose`.
@@ -31,45 +60,61 @@ impl Rate {
     /// # Errors
     /// `TOO_MANY_REQUESTS`.
     pub fn take(&self, count: NonZeroU32, whose: &str) -> Result<()> {
-        refused(self.limiter.check_n(count), self.most, whose)
+        let taken = lock(&self.allowance).take(now(), count, self.most);
+        taken.map_err(|wait| refused(self.most, whose, wait))
+    }
+
+    /// Gives back IDs that were taken for what is refused.
+    pub fn give_back(&self, count: NonZeroU32) {
+        lock(&self.allowance).give_back(count, self.most);
     }
 }
 
 /// One rate, which each address has for itself.
 pub struct AddressRates {
     pub most: NonZeroU32,
-    limiter: RateLimiter<IpAddr, HashMapStateStore<IpAddr>, MonotonicClock, NoOpMiddleware<Instant>>,
-    asked: AtomicU32,
+    all: Mutex<Allowances>,
+}
+
+#[derive(Default)]
+struct Allowances {
+    of: HashMap<IpAddr, Allowance>,
+    asked: u32,
 }
 
 impl AddressRates {
     pub fn new(most: NonZeroU32) -> Self {
-        let limiter = RateLimiter::new(Quota::per_second(most), HashMapStateStore::default(), MonotonicClock);
-        AddressRates { most, limiter, asked: AtomicU32::new(0) }
+        AddressRates { most, all: Mutex::default() }
     }
 
     /// # Errors
     /// Those of [`Rate::take`].
     pub fn take(&self, address: IpAddr, count: NonZeroU32) -> Result<()> {
-        if self.asked.fetch_add(1, Ordering::Relaxed) % SWEEP == SWEEP - 1 {
-            self.limiter.retain_recent();
+        let (now, mut all) = (now(), lock(&self.all));
+        all.asked += 1;
+        if all.asked == SWEEP {
+            all.asked = 0;
+            all.of.retain(|_, its| its.0 > now);
         }
-        refused(self.limiter.check_key_n(&subscriber(address), count), self.most, "this address")
+        let taken = all.of.entry(subscriber(address)).or_default().take(now, count, self.most);
+        drop(all);
+        taken.map_err(|wait| refused(self.most, "this address", wait))
+    }
+
+    /// Gives back IDs that were taken for what is refused.
+    pub fn give_back(&self, address: IpAddr, count: NonZeroU32) {
+        if let Some(its) = lock(&self.all).of.get_mut(&subscriber(address)) {
+            its.give_back(count, self.most);
+        }
     }
 }
 
-fn refused(
-    taken: std::result::Result<std::result::Result<(), NotUntil<Instant>>, InsufficientCapacity>,
-    most: NonZeroU32,
-    whose: &str,
-) -> Result<()> {
-    let wait = match taken {
-        Ok(Ok(())) => return Ok(()),
-        Ok(Err(until)) => until.wait_time_from(MonotonicClock.now()),
-        // The rate was lowered since the count was checked.
-        Err(_) => Duration::from_secs(1),
-    };
-    Err(Refusal::too_many(format!("{whose} may take {most} IDs a second, and has taken them"), wait))
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn refused(most: NonZeroU32, whose: &str, wait: Duration) -> Refusal {
+    Refusal::too_many(format!("{whose} may take {most} IDs a second, and has taken them"), wait)
 }
 
 #[cfg(test)]
@@ -92,6 +137,18 @@ mod tests {
     }
 
     #[test]
+    fn any_rate_has_a_second_at_once_and_no_more() {
+        for most in [1, 3, 7, 999_999_937, u32::MAX].map(n) {
+            let mut its = Allowance::default();
+            its.take(5, most, most).unwrap();
+            assert_eq!(its.take(5, n(1), most), Err(Duration::from_nanos(cost(n(1), most))));
+            its.take(5 + cost(n(1), most), n(1), most).unwrap();
+            its.give_back(n(1), most);
+            its.take(5 + cost(n(1), most), n(1), most).unwrap();
+        }
+    }
+
+    #[test]
     fn each_address_has_its_own_and_is_forgotten() {
         let rates = AddressRates::new(n(1));
         let address = |last| IpAddr::from([10, 0, 0, last]);
@@ -99,11 +156,11 @@ mod tests {
             rates.take(address(last), n(1)).unwrap();
             rates.take(address(last), n(1)).unwrap_err();
         }
-        assert_eq!(rates.limiter.len(), 10);
-        std::thread::sleep(Duration::from_millis(2100));
+        assert_eq!(lock(&rates.all).of.len(), 10);
+        std::thread::sleep(Duration::from_millis(1100));
         for _ in 0..SWEEP {
             let _ = rates.take(address(200), n(1));
         }
-        assert_eq!(rates.limiter.len(), 1);
+        assert_eq!(lock(&rates.all).of.len(), 1);
     }
 }

@@ -164,14 +164,21 @@ impl Shared {
         Ok(count)
     }
 
-    /// Takes the IDs of a request beyond the first one, which its begin has taken.
+    /// Takes the IDs of a request beyond the first one, which its begin has taken. A request that is refused takes none, nor of the rate that
+    /// would have sufficed.
     ///
     /// # Errors
     /// Those of [`Gate::take`] and [`AddressRates::take`].
     pub fn take(&self, client: &Client, count: usize) -> Result<()> {
         let Some(more) = NonZeroU32::new(count.saturating_sub(1) as u32) else { return Ok(()) };
-        self.rate_of(client.address).map_or(Ok(()), |(rates, address)| rates.take(address, more))?;
-        self.gate.take(client.token.as_ref(), more)
+        let rates = self.rate_of(client.address);
+        let give_back = |count| rates.iter().for_each(|(rates, address)| rates.give_back(*address, count));
+        let taken = rates.map_or(Ok(()), |(rates, address)| rates.take(address, more));
+        let taken = taken.and_then(|()| self.gate.take(client.token.as_ref(), more).inspect_err(|_| give_back(more)));
+        taken.inspect_err(|_| {
+            give_back(NonZeroU32::MIN);
+            self.gate.give_back(client.token.as_ref(), NonZeroU32::MIN);
+        })
     }
 }
 

@@ -247,6 +247,14 @@ impl Gate {
         self.with_token(fingerprint, |token| token.take(count)).map(drop)
     }
 
+    /// Gives back IDs that were taken for what is refused.
+    pub fn give_back(&self, fingerprint: Option<&Fingerprint>, count: NonZeroU32) {
+        let _ = self.with_token(fingerprint, |token| {
+            token.rate.iter().for_each(|rate| rate.give_back(count));
+            Ok(())
+        });
+    }
+
     /// Checks a right on a name, and takes one ID of the token's rate.
     ///
     /// # Errors

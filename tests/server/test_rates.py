@@ -1,6 +1,7 @@
 """The IDs a second of a token, and of a client's address."""
 
 import http.client
+import threading
 import time
 
 import pytest
@@ -131,3 +132,44 @@ def test_no_client_takes_more_than_its_rate(limited):
                 time.sleep(0.01)
         most = MOST * (1 + time.monotonic() - since)
         assert MOST <= taken <= most, (taken, most)
+
+
+@pytest.mark.parametrize("is_of_token", [True, False], ids=["token", "address"])
+def test_clients_that_wait_as_they_are_told_are_served(tmp_path, is_of_token):
+    """Each asks for a whole second's IDs. What is refused takes none, or nobody would ever have so many."""
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(f'[slow]\nsecret = "{TOKEN}"\nmint = ["*"]\nids-per-second = 10\n')
+    with Replica(tmp_path, NAMES[0], f"--tokens={tokens}" if is_of_token else "--max-ids-per-address=10") as server:
+        served = []
+
+        def client():
+            for _ in range(40):
+                status, body = server.json("POST", "/v1/orders/next?n=10", headers={"Authorization": f"Bearer {TOKEN}"})
+                if status == 200:
+                    served.append(body)
+                    return
+                time.sleep(body["error"]["retry_after_ms"] / 1000)
+
+        clients = [threading.Thread(target=client) for _ in range(4)]
+        for one in clients:
+            one.start()
+        for one in clients:
+            one.join()
+        assert len(served) == len(clients)
+
+
+def test_an_address_does_not_pay_for_what_a_token_is_refused(tmp_path):
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(
+        "".join(
+            f'[{name}]\nsecret = "{secret}"\nmint = ["*"]\n{rate}'
+            for name, secret, rate in (
+                ("slow", TOKEN, f"ids-per-second = {MOST}\n"),
+                ("fast", OTHER, ""),
+            )
+        )
+    )
+    with Replica(tmp_path, NAMES[0], f"--tokens={tokens}", f"--max-ids-per-address={10 * MOST}") as server:
+        for _ in range(30):
+            over_http(server, f"/v1/orders/next?n={MOST}", TOKEN)()
+        assert over_http(server, f"/v1/orders/next?n={5 * MOST}", OTHER)() is None
