@@ -60,7 +60,8 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         None => given,
     };
     let port = &shared.metrics.resp;
-    let begun = shared.begin(session.peer.address());
+    // What ends a connection is answered at any rate: the commands of a web page, which follow, must not be.
+    let begun = if matches!(name, b"QUIT" | b"POST" | b"HOST:") { Ok(()) } else { shared.begin(session.peer.address()) };
     let done = match name {
         _ if begun.is_err() => begun,
         b"FRAZIL.NEXT" => next(shared, session, &words, reply).await,
