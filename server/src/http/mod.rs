@@ -58,17 +58,24 @@ pub fn answer_at_once(shared: &Shared, peer: Peer, request: &Request<Incoming>) 
 /// Answers a request of the public port.
 pub async fn answer(shared: Arc<Shared>, peer: Peer, mut request: Request<Incoming>) -> Answer {
     let since = Instant::now();
-    let path = request.uri().path();
-    let asked = if leaf::is_path(path) || tinyid::is_path(path) {
-        body::form(&mut request).await
-    } else {
-        body::check_empty(&mut request).await.map(|()| BytesMut::new())
+    let asked = match shared.begin(peer.address()) {
+        Ok(()) => body_of(&mut request).await,
+        Err(refused) => Err(refused),
     };
     let done = match asked {
         Ok(form) => route(&shared, peer, &request, &form).await,
         Err(refused) => Err(refused),
     };
     tell(&shared, peer, &request, since, done)
+}
+
+/// Reads the form of a path that has one; of others, checks that there is no body.
+async fn body_of(request: &mut Request<Incoming>) -> Result<BytesMut> {
+    let path = request.uri().path();
+    if leaf::is_path(path) || tinyid::is_path(path) {
+        return body::form(request).await;
+    }
+    body::check_empty(request).await.map(|()| BytesMut::new())
 }
 
 /// Counts and logs the result of a request.

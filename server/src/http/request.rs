@@ -29,9 +29,8 @@ impl<'a> RequestContext<'a> {
     /// Reads the caller of a request.
     ///
     /// # Errors
-    /// Those of [`Shared::begin`], [`Caller::of`] and [`Caller::token`].
+    /// Those of [`Caller::of`] and [`Caller::token`].
     pub fn new(shared: &'a Shared, peer: Peer, request: &'a Request<Incoming>) -> Result<Self> {
-        shared.begin(peer.address())?;
         let token = Caller::of(shared, request)?.token()?;
         Ok(RequestContext { shared, request, client: Client { address: peer.address(), token } })
     }
