@@ -27,6 +27,9 @@ pub(super) struct Session {
     is_older: bool,
 }
 
+/// The code of a client that has used up its rate.
+const TOO_MANY: &str = "TOO_MANY_REQUESTS";
+
 /// After what seems to be another server.
 const WHERE: &str = "; name the host and port of a frazil-server's --resp, and frazils:// if that speaks TLS";
 
@@ -50,6 +53,7 @@ impl Session {
                 Err((ErrorKind::StoreAuth, "it does not know the token: it must be a secret in the file of its --tokens".into()))
             }
             Reply::Refused(text) if text.contains("max number of clients") => Err(full()),
+            Reply::Refused(text) if text.starts_with(TOO_MANY) => Err(refused(&session.harmless(&text))),
             Reply::Refused(_) => Err((ErrorKind::StoreAuth, "it refuses the token".into())),
             _ => Err(no_server()),
         }
@@ -218,6 +222,7 @@ fn refused(text: &str) -> Failure {
         "NOAUTH" => (ErrorKind::StoreAuth, "it wants a token: write frazil://TOKEN@host".into()),
         "NOPERM" => (ErrorKind::StoreAuth, format!("{why}; give it lease = [\"NAMESPACE\"] in the file of its --tokens")),
         "UNKNOWN_KEY" => (ErrorKind::StoreUnsuitable, why.to_owned()),
+        TOO_MANY => (BUSY, why.to_owned()),
         "ERR" if why.contains("max number of clients") => full(),
         "ERR" if why.contains("unknown command") => {
             let why = "it lends no stores: it is an older frazil-server, or none; name the host and port of a newer one's --resp";
