@@ -8,14 +8,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// The longest header: its addresses, and what proxies of clouds add.
 const LONGEST: usize = 4096;
 /// The time within which a header must have come.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The pause before a look at a header that has come in part.
-const PAUSE: Duration = Duration::from_millis(5);
+/// The part of a header of version 2 that ends with the length of the rest.
+const FIXED: usize = 16;
 
 /// The networks of the proxies.
 #[derive(Default)]
@@ -53,25 +53,36 @@ pub async fn client_of(stream: &mut TcpStream, proxy: SocketAddr) -> std::result
 
 async fn header(stream: &mut TcpStream, proxy: SocketAddr) -> std::result::Result<SocketAddr, &'static str> {
     const ENDED: &str = "the connection ended before its PROXY header";
-    let mut begin = [0; LONGEST];
-    let mut seen = 0;
-    // What follows the header is the client's: the header is looked at where it is, and taken once its length is known.
-    let (client, length) = loop {
-        let came = stream.peek(&mut begin).await.map_err(|_| ENDED)?;
-        if came == seen {
-            // Nothing more, or the end: only a later look, or a reading, shows which.
-            sleep(PAUSE).await;
+    const NONE: &str = "it is a proxy of --proxies, and its connection does not begin with a PROXY header";
+    let (mut header, mut seen) = (vec![], [0; LONGEST]);
+    loop {
+        let came = stream.peek(&mut seen).await.map_err(|_| ENDED)?;
+        if came == 0 {
+            return Err(ENDED);
         }
-        seen = came;
-        match ProxyHeader::parse(&begin[..came], ParseConfig { include_tlvs: false, ..ParseConfig::default() }) {
-            Ok((header, length)) => break (header.proxied_address().map_or(proxy, |addresses| addresses.source), length),
-            Err(Error::BufferTooShort) if came == 0 => return Err(ENDED),
-            Err(Error::BufferTooShort) if came < LONGEST => {}
-            Err(_) => return Err("it is a proxy of --proxies, and its connection does not begin with a PROXY header"),
+        // What follows the header is the client's, and stays. The header's is taken: a look at it again would not wait for more.
+        let length = part(&header, &seen[..came]);
+        stream.read_exact(&mut seen[..length]).await.map_err(|_| ENDED)?;
+        header.extend_from_slice(&seen[..length]);
+        match ProxyHeader::parse(&header, ParseConfig { include_tlvs: false, ..ParseConfig::default() }) {
+            Ok((header, _)) => return Ok(header.proxied_address().map_or(proxy, |addresses| addresses.source)),
+            Err(Error::BufferTooShort) if part(&header, b" ") > 0 => {}
+            Err(_) => return Err(NONE),
+        }
+    }
+}
+
+/// Returns how many bytes of those that came continue a header: 0 where it is whole, or too long.
+fn part(header: &[u8], came: &[u8]) -> usize {
+    let length = match header.first().or(came.first()) {
+        Some(b'P') if header.ends_with(b"\n") => 0,
+        Some(b'P') => came.iter().position(|&byte| byte == b'\n').map_or(came.len(), |end| end + 1),
+        _ => {
+            let rest = header.get(FIXED - 2..FIXED).map_or(0, |length| usize::from(u16::from_be_bytes([length[0], length[1]])));
+            came.len().min((FIXED + rest).saturating_sub(header.len()))
         }
     };
-    stream.read_exact(&mut begin[..length]).await.map_err(|_| ENDED)?;
-    Ok(client)
+    length.min(LONGEST - header.len())
 }
 
 #[cfg(test)]
