@@ -2,9 +2,12 @@
 
 import contextlib
 import ipaddress
+import os
+import pathlib
 import shutil
 import socket
 import struct
+import time
 
 import pytest
 from replica import PATIENCE_S, Replica
@@ -48,6 +51,12 @@ def answer(connection):
     return b""
 
 
+def seconds_used(server):
+    """The processor's time of a server."""
+    text = pathlib.Path(f"/proc/{server.running.pid}/stat").read_text()
+    return sum(int(ticks) for ticks in text.rpartition(")")[2].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
 def peers(server):
     return {event["peer"].rpartition(":")[0].strip("[]") for event in server.events() if event["event"] == "request"}
 
@@ -70,6 +79,18 @@ def test_a_header_in_pieces_and_with_more_in_it(behind):
         with connected(behind, [*pieces, b"PI", b"NG\r\n"]) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             assert answer(connection) == b"+PONG\r\n"
+
+
+def test_part_of_a_header_holds_no_place_and_no_processor(tmp_path):
+    with Replica(tmp_path, ORDERS, "--proxies=127.0.0.1") as server, contextlib.ExitStack() as stack:
+        ended, *_ = (stack.enter_context(connected(server, b"PROXY TCP4")) for _ in range(500))
+        ended.shutdown(socket.SHUT_WR)
+        # At once, and not when its time is over.
+        ended.settimeout(5)
+        assert answer(ended) == b""
+        before = seconds_used(server)
+        time.sleep(2)
+        assert seconds_used(server) - before < 0.2
 
 
 def test_the_limit_is_the_clients_and_not_the_proxys(behind):

@@ -1,6 +1,8 @@
 """The IDs a second of a token, and of a client's address."""
 
+import contextlib
 import http.client
+import socket
 import threading
 import time
 
@@ -120,6 +122,38 @@ def test_an_address_has_its_rate(tmp_path):
         other.request("POST", f"/v1/orders/next?n={MOST}")
         assert other.getresponse().status == 200
         other.close()
+
+
+def test_a_web_page_is_turned_away_at_any_rate(tmp_path):
+    """Redis' protocol ends a connection of HTTP, also where the line that tells so comes too soon."""
+    with Replica(tmp_path, *NAMES, "--max-ids-per-address=2") as server:
+        requests = b"PING\r\n" * 3, b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"INCR invoice\r\n"
+        with socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S) as connection:
+            for request in requests:
+                connection.sendall(request)
+                time.sleep(0.6 if b"POST" in request else 0)
+            connection.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(ConnectionResetError):
+                came = b"".join(iter(lambda: connection.recv(4096), b""))
+                assert b":1\r\n" not in came and came.endswith(b"this is no HTTP: --http serves that\r\n")
+        time.sleep(1)
+        assert server.ids("invoice", 1) == [1]
+
+
+def test_requests_with_a_body_count_as_well(tmp_path):
+    with Replica(tmp_path, NAMES[0], "--max-ids-per-address=5") as server:
+        statuses = {server.ask("POST", "/v1/orders/next", body=b"x")[0] for _ in range(20)}
+        assert statuses == {400, 429}
+
+
+def test_a_lender_with_a_rate_is_asked_again(tmp_path):
+    """A program waits for a lent store that is busy; it does not give up."""
+    with Replica(tmp_path, f"shop=lend store=file:{tmp_path}/store", "--max-ids-per-address=5") as lender:
+        with lender.redis() as client:
+            assert refusal(over_resp(client, "PING"))
+        spec = f"mine=standard store=frazil://127.0.0.1:{lender.ports['resp']} namespace=shop"
+        with Replica(tmp_path, spec) as borrower:
+            assert len(borrower.ids("mine", 3)) == 3
 
 
 def test_no_client_takes_more_than_its_rate(limited):
