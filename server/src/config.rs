@@ -179,6 +179,9 @@ impl fmt::Display for Config {
         if !self.hosts.is_empty() {
             writeln!(f, "hosts  {}", self.hosts.join(", "))?;
         }
+        if !self.proxies.are_none() {
+            writeln!(f, "proxies {}", self.proxies)?;
+        }
         if tls.is_some() {
             writeln!(f, "tls    {}", if certificates { "clients' certificates required" } else { "any client" })?;
         }
@@ -238,8 +241,9 @@ mod tests {
     }
 
     #[test]
-    fn the_check_shows_the_hosts() {
-        let shown = config(|s| s.hosts = Some("ids.example, *".into())).unwrap().to_string();
-        assert!(shown.contains("hosts  ids.example, *\n"), "{shown}");
+    fn the_check_shows_the_hosts_and_the_proxies() {
+        let shown =
+            config(|s| (s.hosts, s.proxies) = (Some("ids.example, *".into()), Some("10.0.0.7,10.1.0.0/16".into()))).unwrap().to_string();
+        assert!(shown.contains("hosts  ids.example, *\nproxies 10.0.0.7/32, 10.1.0.0/16\n"), "{shown}");
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::settings::spec_error;
 use frazil::Result;
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use proxy_header::{Error, ParseConfig, ProxyHeader};
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -16,6 +17,9 @@ const LONGEST: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The part of a header of version 2 that ends with the length of the rest.
 const FIXED: usize = 16;
+/// The place of its command, which the family of the addresses follows, and the command without a client.
+const COMMAND: usize = 12;
+const LOCAL: u8 = 0x20;
 
 /// The networks of the proxies.
 #[derive(Default)]
@@ -29,16 +33,36 @@ impl Proxies {
     pub fn new(text: &str) -> Result<Self> {
         let network = |part: &str| {
             let one = part.parse().map(|address: IpAddr| IpNet::from(address));
-            one.or_else(|_| part.parse()).map_err(|_| {
+            one.or_else(|_| part.parse()).map(canonical).map_err(|_| {
                 spec_error(format!("proxies={text:?}: {part:?} is neither an address nor a network, such as 10.0.0.7 or 10.0.0.0/8"))
             })
         };
         text.split(',').map(|part| network(part.trim())).collect::<Result<_>>().map(Proxies)
     }
 
+    pub fn are_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Tells whether a connection of this address begins with a header.
     pub fn are(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address.to_canonical()))
+    }
+}
+
+/// Returns the IPv4 network that an IPv6 network stands for, if it does: a socket for both versions shows an IPv4 proxy so.
+fn canonical(network: IpNet) -> IpNet {
+    let of_v4 = |network: Ipv6Net| Ipv4Net::new(network.addr().to_ipv4_mapped()?, network.prefix_len().checked_sub(96)?).ok();
+    match network {
+        IpNet::V6(its) => of_v4(its).map_or(network, IpNet::from),
+        IpNet::V4(_) => network,
+    }
+}
+
+impl fmt::Display for Proxies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let networks: Vec<_> = self.0.iter().map(IpNet::to_string).collect();
+        f.write_str(&networks.join(", "))
     }
 }
 
@@ -64,6 +88,10 @@ async fn header(stream: &mut TcpStream, proxy: SocketAddr) -> std::result::Resul
         let length = part(&header, &seen[..came]);
         stream.read_exact(&mut seen[..length]).await.map_err(|_| ENDED)?;
         header.extend_from_slice(&seen[..length]);
+        if header.starts_with(b"\r") && header.get(COMMAND) == Some(&LOCAL) {
+            // The proxy asks for itself, and may name any addresses: the protocol has them ignored.
+            header.get_mut(COMMAND + 1).into_iter().for_each(|family| *family = 0);
+        }
         match ProxyHeader::parse(&header, ParseConfig { include_tlvs: false, ..ParseConfig::default() }) {
             Ok((header, _)) => return Ok(header.proxied_address().map_or(proxy, |addresses| addresses.source)),
             Err(Error::BufferTooShort) if part(&header, b" ") > 0 => {}
@@ -91,7 +119,7 @@ mod tests {
 
     #[test]
     fn networks_of_proxies() {
-        let proxies = Proxies::new("10.0.0.0/8, 192.168.1.5,2001:db8::/32").unwrap();
+        let proxies = Proxies::new("10.0.0.0/8, 192.168.1.5,2001:db8::/32,::ffff:192.0.2.1,::ffff:198.51.100.0/120").unwrap();
         for (address, is_one) in [
             ("10.1.2.3", true),
             ("::ffff:10.1.2.3", true),
@@ -100,6 +128,9 @@ mod tests {
             ("192.168.1.6", false),
             ("2001:db8::1", true),
             ("::1", false),
+            ("192.0.2.1", true),
+            ("198.51.100.255", true),
+            ("198.51.101.0", false),
         ] {
             assert_eq!(proxies.are(address.parse().unwrap()), is_one, "{address}");
         }

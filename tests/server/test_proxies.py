@@ -105,7 +105,9 @@ def test_the_limit_is_the_clients_and_not_the_proxys(behind):
 
 
 def test_a_proxy_asks_for_itself(behind):
-    for header in (version_2("192.0.2.9", command=0), b"PROXY UNKNOWN\r\n"):
+    # The family of a header without a client means nothing.
+    others = [version_2("192.0.2.9", command=0)[:13] + bytes([family, 0, 0]) for family in (0x00, 0x11, 0x31, 0xFF)]
+    for header in (version_2("192.0.2.9", command=0), *others, b"PROXY UNKNOWN\r\n"):
         with connected(behind, header + b"PING\r\n") as connection:
             assert answer(connection) == b"+PONG\r\n"
 
@@ -131,6 +133,14 @@ def test_nobody_else_may_say_who_it_is(behind):
     with connected(behind, b"PING\r\n", source="127.0.0.2") as connection:
         assert answer(connection) == b"+PONG\r\n"
     assert "192.0.2.40" not in peers(behind)
+
+
+def test_a_proxy_may_be_named_as_a_socket_for_both_versions_shows_it(tmp_path):
+    with (
+        Replica(tmp_path, ORDERS, "--proxies=::ffff:127.0.0.0/104") as server,
+        connected(server, version_1("192.0.2.7") + b"PING\r\n") as connection,
+    ):
+        assert answer(connection) == b"+PONG\r\n"
 
 
 def test_probes_need_no_header(behind):
