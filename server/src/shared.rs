@@ -158,10 +158,8 @@ impl Shared {
     ///
     /// # Errors
     /// `WRONG_TYPE` for text that is not a number, `OUT_OF_RANGE`; those of [`take`](Shared::take).
-    pub fn count(&self, client: &Client, key: &str, text: &str) -> Result<usize> {
-        let count = parse_count(key, text, self.most(client))?;
-        self.take(client, count)?;
-        Ok(count)
+    pub fn count(&self, client: &Client, key: &str, text: &str) -> Result<Charge<'_>> {
+        self.take(client, parse_count(key, text, self.most(client))?)
     }
 
     /// Takes the IDs of a request beyond the first one, which its begin has taken. A request that is refused takes none, nor of the rate that
@@ -169,17 +167,48 @@ impl Shared {
     ///
     /// # Errors
     /// Those of [`Gate::take`] and [`AddressRates::take`].
-    pub fn take(&self, client: &Client, count: usize) -> Result<()> {
-        let Some(more) = NonZeroU32::new(count.saturating_sub(1) as u32) else { return Ok(()) };
-        let rates = self.rate_of(client.address);
-        let give_back = |count| rates.iter().for_each(|(rates, address)| rates.give_back(*address, count));
-        let taken = rates.map_or(Ok(()), |(rates, address)| rates.take(address, more));
-        let taken = taken.and_then(|()| self.gate.take(client.token.as_ref(), more).inspect_err(|_| give_back(more)));
-        taken.inspect_err(|_| {
-            give_back(NonZeroU32::MIN);
-            self.gate.give_back(client.token.as_ref(), NonZeroU32::MIN);
-        })
+    pub fn take(&self, client: &Client, count: usize) -> Result<Charge<'_>> {
+        if let Some(more) = beyond_the_first(count) {
+            let rates = self.rate_of(client.address);
+            let taken = rates.map_or(Ok(()), |(rates, address)| rates.take(address, more));
+            let give_back = |_: &Refusal| rates.iter().for_each(|(rates, address)| rates.give_back(*address, more));
+            let taken = taken.and_then(|()| self.gate.take(client.token.as_ref(), more).inspect_err(give_back));
+            taken.inspect_err(|_| self.give_back(client, NonZeroU32::MIN))?;
+        }
+        Ok(Charge { shared: self, client: *client, count, made: 0 })
     }
+
+    fn give_back(&self, client: &Client, count: NonZeroU32) {
+        self.rate_of(client.address).iter().for_each(|(rates, address)| rates.give_back(*address, count));
+        self.gate.give_back(client.token.as_ref(), count);
+    }
+}
+
+/// The IDs that a request has taken of its rates: those that are not made are given back when it is dropped, but for the first one.
+pub struct Charge<'a> {
+    shared: &'a Shared,
+    client: Client,
+    pub count: usize,
+    made: usize,
+}
+
+impl Charge<'_> {
+    /// Tells that so many IDs are made.
+    pub fn made(&mut self, count: usize) {
+        self.made = count;
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        if let Some(left) = beyond_the_first(self.count + 1 - self.made.clamp(1, self.count.max(1))) {
+            self.shared.give_back(&self.client, left);
+        }
+    }
+}
+
+fn beyond_the_first(count: usize) -> Option<NonZeroU32> {
+    NonZeroU32::new(count.saturating_sub(1) as u32)
 }
 
 fn parse_count(key: &str, text: &str, most: usize) -> Result<usize> {

@@ -156,6 +156,25 @@ def test_a_lender_with_a_rate_is_asked_again(tmp_path):
             assert len(borrower.ids("mine", 3)) == 3
 
 
+def test_what_is_not_made_is_not_paid_for(tmp_path):
+    """A name without IDs takes no allowance from the others, nor does the rest of a range."""
+    empty = "empty=layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=2 exhausted=error compat=tinyid"
+    with Replica(tmp_path, empty, *NAMES, f"--max-ids-per-address={MOST}") as server:
+        server.ids("invoice", 900)
+        time.sleep(1)
+        for _ in range(20):
+            assert server.json("POST", "/v1/empty/next?n=100")[0] == 503
+            assert server.json("GET", "/id/nextId?bizType=empty&batchSize=100")[1]["code"] == 6
+        with server.redis() as client:
+            for _ in range(20):
+                assert over_resp(client, "FRAZIL.NEXT", "empty", "COUNT", 100)().startswith("EXHAUSTED")
+        assert over_http(server, f"/v1/orders/next?n={MOST // 2}", "")() is None
+        time.sleep(1)
+        # The rest of the range, 100 numbers.
+        assert server.json("GET", "/id/nextSegmentId?bizType=invoice")[1]["data"]["maxId"] == 1000
+        assert over_http(server, f"/v1/orders/next?n={MOST // 2}", "")() is None
+
+
 def test_no_client_takes_more_than_its_rate(limited):
     with limited.redis(password=TOKEN) as client:
         since, taken = time.monotonic(), 0

@@ -22,9 +22,10 @@ pub async fn next(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
     match query.get("n") {
         None => Ok(output.answer(&[mint::one(name, limits.wait).await?])),
         Some(n) => {
-            let count = context.count("n", n)?;
-            let place = context.reserve(name, count).await?;
-            let ids = mint::many(name, count, limits.wait).await?;
+            let mut charge = context.count("n", n)?;
+            let place = context.reserve(name, charge.count).await?;
+            let ids = mint::many(name, charge.count, limits.wait).await?;
+            charge.made(ids.len());
             Ok(place.hold(output.answer_many(&ids).await))
         }
     }
@@ -47,9 +48,10 @@ pub fn next_at_once(context: &RequestContext<'_>, name: &Name) -> Option<Result<
 pub async fn ranges(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
     let name = context.name(Right::Lease, name)?;
     let query = context.query(&["n"])?;
-    let count = context.count("n", query.get("n").unwrap_or("1"))?;
-    let place = context.reserve(name, count).await?;
-    let rows = mint::rows(name, count, context.shared.limits.wait).await?;
+    let mut charge = context.count("n", query.get("n").unwrap_or("1"))?;
+    let place = context.reserve(name, charge.count).await?;
+    let rows = mint::rows(name, charge.count, context.shared.limits.wait).await?;
+    charge.made(charge.count);
     Ok(place.hold(json(written(&rows).await)))
 }
 

@@ -5,7 +5,7 @@ use super::backpressure::{Backpressure, Place};
 use crate::names::Name;
 use crate::peer::Peer;
 use crate::refusal::{Refusal, Result};
-use crate::shared::{Client, Shared};
+use crate::shared::{Charge, Client, Shared};
 use crate::tokens::{Right, fingerprint};
 use crate::untaken;
 use frazil::bindings::did_you_mean;
@@ -84,7 +84,7 @@ impl<'a> RequestContext<'a> {
     ///
     /// # Errors
     /// Those of [`Shared::count`].
-    pub fn count(&self, key: &str, text: &str) -> Result<usize> {
+    pub fn count(&self, key: &str, text: &str) -> Result<Charge<'a>> {
         self.shared.count(&self.client, key, text)
     }
 

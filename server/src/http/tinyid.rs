@@ -123,9 +123,10 @@ fn named<'a>(context: &RequestContext<'a>, wanted: &Wanted<'_>, right: Right) ->
 
 async fn next(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
     let (name, client) = named(context, wanted, Right::Mint)?;
-    let count = context.shared.count(&client, "batchSize", wanted.number("batchSize").unwrap_or("1"))?;
-    let place = context.reserve(name, count).await?;
-    let ids = mint::many(name, count, context.shared.limits.wait).await?;
+    let mut charge = context.shared.count(&client, "batchSize", wanted.number("batchSize").unwrap_or("1"))?;
+    let place = context.reserve(name, charge.count).await?;
+    let ids = mint::many(name, charge.count, context.shared.limits.wait).await?;
+    charge.made(ids.len());
     let ids = joined(&ids, b",").await;
     Ok(place.hold(if simple {
         spring_text(context.request.headers(), ids)
@@ -141,8 +142,9 @@ async fn segment(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool
         return Err(Refusal::unknown(format!("{} is no segment, and has no ranges", name.name)));
     };
     let most = step.clamp(1, context.shared.most(&client) as u64);
-    context.shared.take(&client, most as usize)?;
+    let mut charge = context.shared.take(&client, most as usize)?;
     let row = mint::row(name, most, context.shared.limits.wait).await?;
+    charge.made(row.count as usize);
     let Range { current, loading, max, delta, remainder } = Range::of(&row);
     Ok(if simple {
         spring_text(context.request.headers(), format!("{current},{loading},{max},{delta},{remainder}"))

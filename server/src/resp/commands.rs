@@ -108,11 +108,12 @@ async fn next(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: 
         reply.number(mint::one(name, shared.limits.wait).await?);
         return Ok(());
     }
-    let count = shared.count(&session.client(), "COUNT", words.text(3))?;
-    if count > SENT_TOGETHER {
-        session.room = Some(untaken::reserve(name, count, shared.limits.wait).await?);
+    let mut charge = shared.count(&session.client(), "COUNT", words.text(3))?;
+    if charge.count > SENT_TOGETHER {
+        session.room = Some(untaken::reserve(name, charge.count, shared.limits.wait).await?);
     }
-    let ids = mint::many(name, count, shared.limits.wait).await?;
+    let ids = mint::many(name, charge.count, shared.limits.wait).await?;
+    charge.made(ids.len());
     reply.array(ids.len());
     // At once: a buffer that grows leaves holes in memory.
     reply.bytes.reserve(LONGEST_ITEM * ids.len());
@@ -150,8 +151,10 @@ async fn increment_by(shared: &Shared, session: &Session, words: &Words<'_>, rep
             name.name, name.name
         )));
     }
-    let count = shared.count(&session.client(), "n", words.text(2))?;
-    let row = mint::in_a_row(name, count, shared.limits.wait).await?;
+    let mut charge = shared.count(&session.client(), "n", words.text(2))?;
+    // Also where there is no row of them: the tries drop numbers.
+    charge.made(charge.count);
+    let row = mint::in_a_row(name, charge.count, shared.limits.wait).await?;
     if row.step != 1 {
         let why =
             format!("the numbers of {} are {} apart, and INCRBY tells of a row: FRAZIL.NEXT {} COUNT n", name.name, row.step, name.name);
