@@ -255,17 +255,17 @@ impl Gate {
         });
     }
 
-    /// Checks a right on a name, and takes one ID of the token's rate.
+    /// Checks a right on a name, and takes one ID of the token's rate; none for metrics, which a client that has used it up must not hide.
     ///
     /// # Errors
     /// `UNAUTHORIZED` without a known token, `FORBIDDEN` without the right. Neither tells whether the name is served. Those of [`Rate::take`].
     pub fn check(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> Answer<()> {
-        self.with_token(
-            fingerprint,
-            |token| {
-                if token.may(right, name) { token.take(NonZeroU32::MIN) } else { Err(token.lacks(right, name)) }
-            },
-        )
+        self.with_token(fingerprint, |token| {
+            if !token.may(right, name) {
+                return Err(token.lacks(right, name));
+            }
+            if right == Right::Admin { Ok(()) } else { token.take(NonZeroU32::MIN) }
+        })
         .map(drop)
     }
 

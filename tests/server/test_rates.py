@@ -175,6 +175,15 @@ def test_what_is_not_made_is_not_paid_for(tmp_path):
         assert over_http(server, f"/v1/orders/next?n={MOST // 2}", "")() is None
 
 
+def test_metrics_are_told_at_any_rate(tmp_path):
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(f'[operator]\nsecret = "{TOKEN}"\nmint = ["*"]\nadmin = true\nids-per-second = 1\n')
+    with Replica(tmp_path, NAMES[0], f"--tokens={tokens}") as server:
+        assert refusal(over_http(server, "/v1/orders/next", TOKEN))
+        statuses = {server.ask("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"}, port="admin")[0] for _ in range(5)}
+        assert statuses == {200}
+
+
 def test_no_client_takes_more_than_its_rate(limited):
     with limited.redis(password=TOKEN) as client:
         since, taken = time.monotonic(), 0
