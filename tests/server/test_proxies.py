@@ -6,9 +6,11 @@ import os
 import pathlib
 import shutil
 import socket
+import ssl
 import struct
 import time
 
+import certificates
 import pytest
 from replica import PATIENCE_S, Replica
 from servers import process
@@ -141,6 +143,23 @@ def test_a_proxy_may_be_named_as_a_socket_for_both_versions_shows_it(tmp_path):
         connected(server, version_1("192.0.2.7") + b"PING\r\n") as connection,
     ):
         assert answer(connection) == b"+PONG\r\n"
+
+
+def test_the_header_comes_before_tls(tmp_path):
+    for name, authority in (("ca", None), ("server", "ca")):
+        certificates.make(tmp_path, name, authority)
+    context = ssl.create_default_context(cafile=tmp_path / "ca.crt")
+    files = [f"--tls-cert={tmp_path}/server.crt", f"--tls-key={tmp_path}/server.key"]
+    with Replica(tmp_path, ORDERS, *files, "--proxies=127.0.0.1", "--access-log", tls=context) as server:
+        with connected(server, version_2("192.0.2.60")) as connection, context.wrap_socket(connection, server_hostname="localhost") as tls:
+            tls.sendall(b"PING\r\n")
+            assert answer(tls) == b"+PONG\r\n"
+        assert process.await_true(lambda: "192.0.2.60" in peers(server), PATIENCE_S)
+        # In it, a header is the client's own, and means nothing.
+        with connected(server, version_2("192.0.2.61")) as connection, context.wrap_socket(connection, server_hostname="localhost") as tls:
+            tls.sendall(version_1("192.0.2.62") + b"PING\r\n")
+            assert answer(tls).startswith(b"-ERR unknown command 'PROXY'")
+        assert "192.0.2.62" not in peers(server)
 
 
 def test_probes_need_no_header(behind):
