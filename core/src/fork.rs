@@ -59,10 +59,44 @@ static MARK: AtomicPtr<Page> = AtomicPtr::new(std::ptr::null_mut());
 /// The upper half of the next number. A child, or a copy, has it too, and counts on from it: so its number differs from every ancestor's.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// The generation that this process, or its ancestor, knew last.
-static LAST_KNOWN: AtomicU64 = AtomicU64::new(UNKNOWN);
-/// True in a copy, and in all its children.
-static IS_COPIED: AtomicBool = AtomicBool::new(false);
+/// The memory that a fork keeps.
+struct Kept {
+    /// The generation that this process, or its ancestor, knew last.
+    last_known: AtomicU64,
+    /// True in a copy, and in all its children.
+    is_copied: AtomicBool,
+}
+
+#[cfg(not(loom))]
+static KEPT: Kept = Kept::new();
+// Models that run side by side are processes of their own.
+#[cfg(loom)]
+std::thread_local!(static KEPT: Kept = const { Kept::new() });
+
+impl Kept {
+    const fn new() -> Self {
+        Kept { last_known: AtomicU64::new(UNKNOWN), is_copied: AtomicBool::new(false) }
+    }
+
+    fn with<T>(call: impl FnOnce(&Kept) -> T) -> T {
+        #[cfg(not(loom))]
+        return call(&KEPT);
+        #[cfg(loom)]
+        KEPT.with(call)
+    }
+
+    /// Learns of the present generation, if it is known; returns whether it is another one than the last.
+    fn learn(&self, generation: Option<u64>, restored: bool) -> bool {
+        let last = self.last_known.load(Ordering::Relaxed);
+        let is_copied = restored || last != UNKNOWN && generation.is_some_and(|generation| generation != last);
+        if is_copied {
+            self.is_copied.store(true, Ordering::Release);
+        }
+        // After the word above: a child that is forked in between finds out for itself.
+        self.last_known.store(generation.unwrap_or(last), Ordering::Release);
+        is_copied
+    }
+}
 
 /// A generation that no machine has, nor any file.
 const UNKNOWN: u64 = u64::MAX;
@@ -142,7 +176,7 @@ impl Mark {
     /// Returns whether this process, or an ancestor, was copied since it began, and so what is on its machine was.
     pub(crate) fn is_copied(self) -> bool {
         self.current();
-        IS_COPIED.load(Ordering::Acquire)
+        Kept::with(|kept| kept.is_copied.load(Ordering::Acquire))
     }
 
     /// The number of this process.
@@ -182,13 +216,7 @@ impl Mark {
             yield_now();
         }
         let generation = page.current_generation();
-        let last = LAST_KNOWN.load(Ordering::Relaxed);
-        let is_copied = restored || last != UNKNOWN && generation.is_some_and(|generation| generation != last);
-        if is_copied {
-            IS_COPIED.store(true, Ordering::Release);
-        }
-        // After the word above: a child that is forked in between finds out for itself.
-        LAST_KNOWN.store(generation.unwrap_or(last), Ordering::Release);
+        let is_copied = Kept::with(|kept| kept.learn(generation, restored));
         let number = page.number.load(Ordering::Relaxed);
         let next = || NEXT.fetch_add(1, Ordering::Relaxed) << 32 | pid;
         if number == 0 || !page::is_wiped() && number as u32 != pid as u32 {

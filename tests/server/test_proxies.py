@@ -110,8 +110,13 @@ def test_a_proxy_asks_for_itself(behind):
     # The family of a header without a client means nothing.
     others = [version_2("192.0.2.9", command=0)[:13] + bytes([family, 0, 0]) for family in (0x00, 0x11, 0x31, 0xFF)]
     for header in (version_2("192.0.2.9", command=0), *others, b"PROXY UNKNOWN\r\n"):
-        with connected(behind, header + b"PING\r\n") as connection:
-            assert answer(connection) == b"+PONG\r\n"
+
+        def is_served(header=header):
+            with connected(behind, header + b"PING\r\n") as connection:
+                return answer(connection) == b"+PONG\r\n"
+
+        # The places of the connections before it may not be free yet.
+        assert process.await_true(is_served, PATIENCE_S), header
 
 
 @pytest.mark.parametrize(
