@@ -1,4 +1,5 @@
-"""The cost of a request in instructions and in system calls, beside redis-server and hyper alone: count.py SERVER TOOLS.
+"""The cost of a request in instructions and in system calls, beside redis-server and hyper alone, and of one that is refused beside one that is
+answered: count.py SERVER TOOLS.
 
 Times differ from run to run; these counts do not. Instructions are those outside the kernel, as callgrind counts them. Under it a
 reading of the clock is a system call, so the 60 or so instructions that one takes are not among them.
@@ -12,8 +13,10 @@ import socket
 import sys
 import tempfile
 
-from common import INCR, ONE, PATIENCE_S, Server, frazil_server, process, redis_server, row, table
+from common import INCR, NAMES, ONE, PATIENCE_S, Server, frazil_server, process, redis_server, row, table
 
+# A slip of "orders".
+NONE = ONE.replace("orders", "ordesr")
 # The difference of two runs: what starts and ends a server is the same in both.
 FEW, MANY = 3_000, 13_000
 
@@ -66,6 +69,12 @@ def main(program, tools):
         for title, more in [("", []), (" with its time limit", ["limited"])]
     ]
     pairs.append(("`INCR`; redis-server", (1, 16, 128), (frazil, 3, (1, resp)), (redis_server, 1, (0, resp))))
+    for title, names in [
+        ("", NAMES),
+        (" of 10,000", NAMES + [f"name-{number:05}=standard node={number % 1024} shared=true" for number in range(10_000)]),
+    ]:
+        many = frazil_server(program, names=names)
+        pairs.append((f"HTTP, a name that is not served{title}; one that is", (1,), (many, 3, (0, (NONE, b'"}}'))), (many, 3, (0, http))))
     table("of a request; the peer", "instructions", "peer", "ratio", "system calls", "peer")
     with tempfile.TemporaryDirectory(prefix="frazil-bench-") as folder:
         folder = pathlib.Path(folder)

@@ -1,6 +1,6 @@
 //! A value that each process makes for itself.
 
-use super::mark;
+use super::{Mark, mark};
 use crate::error::Result;
 use crate::sync::{Ordering, StaticPtr};
 use std::ptr;
@@ -84,15 +84,21 @@ impl<T: Send + Sync> PerCopy<T> {
             if let Some(made) = made.filter(|made| mark.is_still(made.number)) {
                 return Ok(made);
             }
-            mark.check()?;
-            // It could not be told a moment ago whose it is, and it is this process's.
-            if made.is_some_and(|made| !mark.is_another(made.number)) {
+            if !is_anothers(mark, made.map(|made| made.number))? {
                 continue;
             }
             let original = made.filter(|made| !mark.is_child_of(made.number));
             inherited = ptr::from_ref(self.0.fill(inherited, || make(original.map(|made| &made.value)))?).cast_mut();
         }
     }
+}
+
+/// Returns whether a number is another process's, or there is none: it may be this one's, and could not be told a moment ago.
+#[cold]
+#[inline(never)]
+fn is_anothers(mark: Mark, number: Option<u64>) -> Result<bool> {
+    mark.check()?;
+    Ok(number.is_none_or(|number| mark.is_another(number)))
 }
 
 impl<T: Send + Sync> Cell<T> {
