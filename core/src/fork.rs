@@ -33,8 +33,10 @@ mod page;
 mod per_process;
 mod written;
 
+#[cfg(all(unix, any(feature = "redis", feature = "sql", feature = "zookeeper", feature = "frazil-server")))]
+pub(crate) use descriptors::identity;
 #[cfg(unix)]
-pub(crate) use descriptors::{ClosedInChild, NAMES, Places, WATCHES, identity, off_the_standard_streams, with_no_fork};
+pub(crate) use descriptors::{ClosedInChild, NAMES, Places, WATCHES, off_the_standard_streams, with_no_fork};
 #[cfg(feature = "admin")]
 pub use generation::Copies;
 pub(crate) use per_process::{PerCopy, PerProcess};
