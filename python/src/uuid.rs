@@ -91,7 +91,7 @@ impl Maker {
         let class = class(py)?;
         let slots = class.getattr_opt("__slots__")?.and_then(|slots| slots.extract::<Vec<String>>().ok());
         // An object of another base is not made by allocating it alone.
-        let is_plain = class.bases().eq([py.get_type::<PyAny>()])?;
+        let is_plain = class.bases().eq((py.get_type::<PyAny>(),))?;
         if !is_plain || slots.is_none_or(|slots| slots != ["int", "is_safe", "__weakref__"]) {
             return Ok(None);
         }

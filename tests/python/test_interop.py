@@ -126,6 +126,28 @@ def test_a_uuid_is_as_its_constructor_makes_it():
             assert weakref.ref(one)() is one
 
 
+COUNTED = """
+import uuid
+
+calls, constructor = [], uuid.UUID.__init__
+
+def counted(self, *args, **names):
+    calls.append(args)
+    constructor(self, *args, **names)
+
+uuid.UUID.__init__ = counted
+import frazil
+
+assert [frazil.uuid.uuid7().version, frazil.uuid.uuid4().version] == [7, 4]
+assert not calls, "the constructor takes seven times as long as all the rest"
+"""
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="of CPython's own class")
+def test_a_uuid_is_made_without_its_constructor():
+    subprocess.run([sys.executable, "-c", COUNTED], check=True)
+
+
 CHANGED_CLASS = """
 import uuid
 
