@@ -165,8 +165,9 @@ fn a_host_that_drops_packets_is_given_up_soon() {
 /// Others have all connections of a server: an opener waits, and its error names the limit. It succeeds once they have left.
 fn full(server: &str, connections: usize, limit: &str) {
     let _one = one_at_a_time();
-    // An opener waits for 8 s; MariaDB lets a silent client in for 10 s.
-    let line = line(server, "window=1700ms renew=200ms");
+    // An opener waits for 6.6 s; MariaDB lets a silent client in for 10 s.
+    let times = "rollback=error exhausted=error window=700ms renew=200ms";
+    let line = line(server, times);
     let address = line.split("127.0.0.1:").nth(1).unwrap().split(['/', ' ']).next().unwrap();
     // A server that is full by then, as one is that still counts an earlier test's, may end a connection as it is made.
     let others: Vec<_> = (0..connections).filter_map(|_| TcpStream::connect(format!("127.0.0.1:{address}")).ok()).collect();
@@ -175,9 +176,7 @@ fn full(server: &str, connections: usize, limit: &str) {
     let error = Snowflake::open(&line).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
     assert!(error.to_string().contains(limit), "{error}");
-    let waiting = std::thread::spawn(move || {
-        Snowflake::open(&line.replace("window=1700ms renew=200ms", "").replace("namespace=", "namespace=later-")).map(drop)
-    });
+    let waiting = std::thread::spawn(move || Snowflake::open(&line.replace(times, "").replace("namespace=", "namespace=later-")).map(drop));
     std::thread::sleep(Duration::from_millis(500));
     drop(others);
     waiting.join().unwrap().unwrap();
