@@ -3,6 +3,7 @@
 use crate::peers::subscriber;
 use crate::refusal::{Refusal, Result};
 use std::collections::HashMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -59,7 +60,7 @@ impl Rate {
     ///
     /// # Errors
     /// `TOO_MANY_REQUESTS`.
-    pub fn take(&self, count: NonZeroU32, whose: &str) -> Result<()> {
+    pub fn take(&self, count: NonZeroU32, whose: impl fmt::Display) -> Result<()> {
         let taken = lock(&self.allowance).take(now(), count, self.most);
         taken.map_err(|wait| refused(self.most, whose, wait))
     }
@@ -113,7 +114,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn refused(most: NonZeroU32, whose: &str, wait: Duration) -> Refusal {
+fn refused(most: NonZeroU32, whose: impl fmt::Display, wait: Duration) -> Refusal {
     Refusal::too_many(format!("{whose} may take {most} IDs a second, and has taken them"), wait)
 }
 

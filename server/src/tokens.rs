@@ -89,7 +89,7 @@ impl Token {
     /// # Errors
     /// Those of [`Rate::take`].
     fn take(&self, count: NonZeroU32) -> Answer<()> {
-        self.rate.as_ref().map_or(Ok(()), |rate| rate.take(count, &format!("the token {:?}", self.label)))
+        self.rate.as_ref().map_or(Ok(()), |rate| rate.take(count, format_args!("the token {:?}", self.label)))
     }
 }
 
