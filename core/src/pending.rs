@@ -261,7 +261,7 @@ mod loom_tests {
     #[test]
     fn loom_a_call_is_told_when_its_request_is_answered() {
         loom::model(|| {
-            let task = Task::new(loom::sync::Mutex::new((Requests::new(), None)));
+            let task = Task::new(loom::sync::Mutex::new((Requests::default(), None)));
             let (tell, told) = channel();
             let _pending = calls().start(FOR_EVER, request(&task), move |won| tell.send(won).expect("somebody listens"));
             answer(&task);
@@ -274,7 +274,7 @@ mod loom_tests {
         loom::model(|| {
             let later = |wait: Wait<'_>| {
                 thread::yield_now();
-                wait.pause(FOR_EVER).map(drop)
+                wait.give_way()
             };
             let pending = calls().start(FOR_EVER, later, |_| panic!("it was never over")).unwrap();
             pending.cancel();

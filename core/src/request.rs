@@ -44,11 +44,13 @@ struct Request<W> {
     reply: Option<Result<()>>,
 }
 
-impl<W> Requests<W> {
-    pub(crate) fn new() -> Self {
+impl<W> Default for Requests<W> {
+    fn default() -> Self {
         Requests { list: VecDeque::new(), last: 0 }
     }
+}
 
+impl<W> Requests<W> {
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -114,7 +116,7 @@ mod tests {
     fn a_request_is_answered_once_and_wakes_its_caller_once() {
         let (one, other) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
         let woken = || [&one, &other].map(|woken| woken.0.load(Ordering::Relaxed));
-        let mut requests = Requests::new();
+        let mut requests = Requests::default();
         let first = requests.add("one", Waker::from(Arc::clone(&one)));
         let second = requests.add("other", Waker::from(Arc::clone(&other)));
         requests.answer(|wish| (*wish == "other").then_some(Ok(())));
@@ -129,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_caller_that_goes_leaves_nothing() {
-        let mut requests = Requests::new();
+        let mut requests = Requests::default();
         let request = requests.add((), Waker::noop().clone());
         requests.remove(request);
         assert!(requests.is_empty());
@@ -142,9 +144,8 @@ mod tests {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
-    use crate::sync::{Arc, Condvar, Mutex};
+    use loom::sync::{Arc, Mutex};
     use loom::thread;
-    use std::task::Wake;
 
     /// A task that wins a thing, and its requests.
     struct Task {
@@ -153,37 +154,7 @@ mod loom_tests {
     }
 
     fn task() -> Arc<Mutex<Task>> {
-        Arc::new(Mutex::new(Task { requests: Requests::new(), won: None }))
-    }
-
-    /// A thread that waits. It may be woken under a lock, which loom's own `unpark` does not model.
-    #[derive(Default)]
-    struct Parked {
-        woken: Mutex<bool>,
-        work: Condvar,
-    }
-
-    struct Unpark(Arc<Parked>);
-
-    impl Wake for Unpark {
-        fn wake(self: std::sync::Arc<Self>) {
-            *self.0.woken.lock().expect("no panic") = true;
-            self.0.work.notify_one();
-        }
-    }
-
-    impl Parked {
-        fn waker(this: &Arc<Self>) -> Waker {
-            Waker::from(std::sync::Arc::new(Unpark(Arc::clone(this))))
-        }
-
-        fn park(&self) {
-            let mut woken = self.woken.lock().expect("no panic");
-            while !*woken {
-                woken = self.work.wait(woken).expect("no panic");
-            }
-            *woken = false;
-        }
+        Arc::new(Mutex::new(Task { requests: Requests::default(), won: None }))
     }
 
     /// A worker's thread that wins something.
@@ -198,15 +169,14 @@ mod loom_tests {
 
     /// A call: it looks, asks, and waits until it is answered.
     fn call(task: &Mutex<Task>) -> u32 {
-        let parked = Arc::new(Parked::default());
         let mut locked = task.lock().expect("no panic");
         if let Some(won) = locked.won.take() {
             return won;
         }
-        let request = locked.requests.add((), Parked::waker(&parked));
+        let request = locked.requests.add((), crate::thread::waker());
         drop(locked);
         loop {
-            parked.park();
+            crate::thread::park(None);
             let mut locked = task.lock().expect("no panic");
             if locked.requests.take(request).is_some() {
                 return locked.won.take().expect("nobody else takes it");

@@ -2,7 +2,7 @@
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
-    Arc, Condvar, Mutex, MutexGuard,
+    Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering},
 };
 
@@ -11,7 +11,7 @@ pub(crate) use std::thread::yield_now;
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
-    Arc, Condvar, Mutex, MutexGuard,
+    Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering},
 };
 #[cfg(loom)]

@@ -1,9 +1,12 @@
-//! Threads of frazil's own, which leave signals to the program's threads.
+//! Threads: those of frazil's own, which leave signals to the program's threads, and how any thread waits.
 //!
 //! The kernel may give a process's signal to any thread that does not block it. A handler may do what its thread has no right to: uWSGI's ends the
 //! process, and Python with it, on whichever thread it runs.
 
 use std::io;
+
+#[cfg(loom)]
+pub(crate) use modelled::{park, waker};
 
 /// Starts a thread that nobody joins, and that blocks signals, except those that the thread itself causes, as by a stack overflow.
 ///
@@ -20,6 +23,70 @@ pub(crate) fn spawn(name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()
 pub(crate) fn spawn(_name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
     drop(loom::thread::spawn(work));
     Ok(())
+}
+
+/// Returns what wakes the calling thread from its [`park`].
+#[cfg(not(loom))]
+pub(crate) fn waker() -> std::task::Waker {
+    struct Parked(std::thread::Thread);
+
+    impl std::task::Wake for Parked {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    std::task::Waker::from(std::sync::Arc::new(Parked(std::thread::current())))
+}
+
+/// Waits until the thread is woken, or so long; at times for no reason.
+#[cfg(not(loom))]
+pub(crate) fn park(longest: Option<std::time::Duration>) {
+    longest.map_or_else(std::thread::park, std::thread::park_timeout);
+}
+
+/// Threads that may be woken under a lock, which loom's own `unpark` does not model.
+#[cfg(loom)]
+mod modelled {
+    use loom::sync::{Arc, Condvar, Mutex};
+    use std::task::{Wake, Waker};
+    use std::time::Duration;
+
+    #[derive(Default)]
+    struct Parked {
+        woken: Mutex<bool>,
+        work: Condvar,
+    }
+
+    struct Unpark(Arc<Parked>);
+
+    loom::thread_local! {
+        static PARKED: Arc<Parked> = Arc::new(Parked::default());
+    }
+
+    impl Wake for Unpark {
+        fn wake(self: std::sync::Arc<Self>) {
+            *self.0.woken.lock().expect("no panic") = true;
+            self.0.work.notify_one();
+        }
+    }
+
+    pub(crate) fn waker() -> Waker {
+        Waker::from(std::sync::Arc::new(Unpark(PARKED.with(Arc::clone))))
+    }
+
+    /// Time does not pass: only a wait of nothing ends by itself.
+    pub(crate) fn park(longest: Option<Duration>) {
+        if longest == Some(Duration::ZERO) {
+            return;
+        }
+        let parked = PARKED.with(Arc::clone);
+        let mut woken = parked.woken.lock().expect("no panic");
+        while !*woken {
+            woken = parked.work.wait(woken).expect("no panic");
+        }
+        *woken = false;
+    }
 }
 
 #[cfg(all(unix, not(loom)))]

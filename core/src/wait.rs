@@ -1,19 +1,16 @@
 //! Waits: their limit, and the events that end them sooner.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::thread;
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Wake, Waker};
-use std::thread::Thread;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// A call that waits looks this often whether it was ended, and whether the clock was set.
 const PIECE: Duration = Duration::from_millis(20);
-/// The first pause before a call that nothing wakes is polled again; it doubles each time.
-const FIRST: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_millis(1) };
 
 /// The limit of a call's wait, and what ends it sooner. A `Duration` is one, which nothing ends but time, and the closing of
 /// the handle.
@@ -46,8 +43,6 @@ pub struct Wait<'a> {
 pub(crate) struct Polls {
     /// The time to the next poll.
     later: Cell<Option<Duration>>,
-    /// The next pause of a call that nothing wakes.
-    pause: Cell<Duration>,
     /// The beginning of the present phase: a call may have several waits one after another.
     phase: Cell<Option<Instant>>,
     /// A thing that the last poll has kept for this one ...
@@ -59,15 +54,6 @@ pub(crate) struct Polls {
 }
 
 type Kept = Option<Box<dyn Any + Send>>;
-
-/// A thread that waits.
-struct Parked(Thread);
-
-impl Wake for Parked {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
 
 impl From<Duration> for Wait<'_> {
     fn from(max: Duration) -> Self {
@@ -148,13 +134,6 @@ impl<'a> Wait<'a> {
         polls.next.take().or_else(|| polls.kept.take())?.downcast().ok().map(|kept| *kept)
     }
 
-    /// The count of what is waited for, when the call began to; and whether that is now.
-    pub(crate) fn first_found(&self, what: u64, count: u64) -> (u64, bool) {
-        let before = self.kept().filter(|(kept, _)| *kept == what);
-        self.keep(before.unwrap_or((what, count)));
-        before.map_or((count, true), |(_, count)| (count, false))
-    }
-
     /// Returns whether the call is polled.
     pub(crate) fn is_polled(&self) -> bool {
         self.polls.is_some()
@@ -196,7 +175,7 @@ impl<'a> Wait<'a> {
 
     /// Returns what wakes the caller: it is to wake it once what it waits for is there.
     pub(crate) fn waker(&self) -> Waker {
-        self.polls.map_or_else(|| Waker::from(Arc::new(Parked(std::thread::current()))), |polls| polls.waker.clone())
+        self.polls.map_or_else(thread::waker, |polls| polls.waker.clone())
     }
 
     /// Waits until the caller is woken, or so long, or until it has to look whether the call was ended.
@@ -204,7 +183,7 @@ impl<'a> Wait<'a> {
     /// # Errors
     /// `WOULD_BLOCK` where the call itself comes back, at the latest after so long.
     pub(crate) fn park(&self, longest: Duration) -> Result<()> {
-        std::thread::park_timeout(self.piece(longest)?);
+        thread::park(Some(self.piece(longest)?));
         Ok(())
     }
 
@@ -227,28 +206,12 @@ impl<'a> Wait<'a> {
         self.piece(Duration::ZERO)?;
         if self.is_probe() { Err(Error::new(ErrorKind::WouldBlock, "it is not over yet")) } else { Ok(()) }
     }
-
-    /// Returns how long to wait now for what wakes no call.
-    ///
-    /// # Errors
-    /// As [`piece`](Wait::piece).
-    pub(crate) fn pause(&self, longest: Duration) -> Result<Duration> {
-        let pause = self.polls.map_or(PIECE, |polls| polls.pause.replace((2 * polls.pause.get()).min(PIECE)));
-        self.piece(longest.min(pause))
-    }
 }
 
 impl Polls {
     /// `waker` has the call polled at once.
     pub(crate) fn new(waker: Waker) -> Self {
-        Polls {
-            later: Cell::default(),
-            pause: Cell::new(FIRST),
-            phase: Cell::default(),
-            kept: Cell::default(),
-            next: Cell::default(),
-            waker,
-        }
+        Polls { later: Cell::default(), phase: Cell::default(), kept: Cell::default(), next: Cell::default(), waker }
     }
 
     /// Ends a poll.

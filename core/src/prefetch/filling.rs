@@ -1,10 +1,13 @@
 //! The work that sees to a buffer, as a worker's task or on a thread of its own.
 
-use super::buffer::{Buffer, Fill, Next};
+use super::buffer::Buffer;
+use super::fill::Fill;
+use super::state::Next;
 use crate::error::Error;
 use crate::lease::{Due, Task};
-use crate::sync::Arc;
+use crate::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The one who does what a buffer needs, on whatever thread.
@@ -15,14 +18,15 @@ pub(super) struct Filling {
 
 impl Task for Filling {
     fn attend(&mut self) -> Due {
-        let need = match self.buffer.next() {
+        let next = self.buffer.lock().next(Instant::now());
+        let need = match next {
             Next::Rest(due) => return due,
             Next::Fill(need) => need,
         };
         // A panic must not leave the callers waiting.
         let filled =
             catch_unwind(AssertUnwindSafe(|| self.filler.fill(need))).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
-        self.buffer.done(need, filled, self.filler.as_ref());
+        self.buffer.lock().done(need, filled, self.filler.as_ref(), Instant::now());
         // Others have their turn first.
         Due::At(Instant::now())
     }
@@ -31,14 +35,19 @@ impl Task for Filling {
 impl Filling {
     /// The thread of a buffer that has one of its own: prepares numbers whenever they are wanted, until the buffer is closed.
     pub(super) fn run(mut self) {
-        while self.attend() != Due::Over {
-            self.buffer.park();
+        self.buffer.lock().filler = Some(thread::waker());
+        loop {
+            match self.attend() {
+                Due::At(due) => thread::park(Some(due.saturating_duration_since(Instant::now()))),
+                Due::Called => thread::park(None),
+                Due::Over => return,
+            }
         }
     }
 }
 
 impl Drop for Filling {
     fn drop(&mut self) {
-        self.buffer.abandon();
+        self.buffer.lock().abandon();
     }
 }

@@ -3,21 +3,24 @@
 //!
 //! A *block* is a piece of consecutive numbers, shared by all threads; the *buffer* holds the blocks behind
 //! it. Taking a number is one step of a counter; only who finds the block used up goes to the
-//! buffer, and only who finds that empty waits, parked. What is fetched from stores is fetched by their worker's thread; a ring has a thread of its own.
+//! buffer, and only who finds that empty waits, with a [request](crate::request) there. What is fetched from stores is fetched by their worker's thread; a ring has a thread of its own.
 //! A forked child has its own of all of it.
 
 mod block;
 mod buffer;
 mod current;
+mod fill;
 mod filling;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod staffed;
+mod state;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub(crate) use block::{Block, Taken};
-pub(crate) use buffer::{Counts, Fill, Filled, Levels, Need};
+pub(crate) use fill::{Fill, Filled, Levels, Need};
+pub(crate) use state::Counts;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark, PerCopy};
@@ -25,9 +28,11 @@ use crate::stats::Counted;
 use crate::store::Address;
 use crate::sync::{AtomicBool, Ordering};
 use crate::wait::Wait;
-use buffer::{Buffer, State};
+use buffer::{Asked, Buffer};
 use current::{Current, Step};
 use staffed::Staffed;
+use state::{State, Wish};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The purpose of a prefetch: a segment, or a ring.
@@ -55,7 +60,7 @@ pub(crate) trait Purpose: Send + Sync + 'static {
 
 /// Numbers for all threads of a process, each given out once. All methods take `&self`.
 pub(crate) struct Prefetch {
-    purpose: std::sync::Arc<dyn Purpose>,
+    purpose: Arc<dyn Purpose>,
     current: Current,
     buffer: PerCopy<Staffed>,
     /// The source that shows the counts of each process.
@@ -70,7 +75,7 @@ const OPEN: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_millis(10);
 
 impl Prefetch {
-    pub(crate) fn new(purpose: std::sync::Arc<dyn Purpose>) -> Self {
+    pub(crate) fn new(purpose: Arc<dyn Purpose>) -> Self {
         let closed = AtomicBool::new(false);
         Prefetch { purpose, current: Current::new(), buffer: PerCopy::new(), shown_by: None, mark: fork::mark(), closed }
     }
@@ -122,90 +127,83 @@ impl Prefetch {
     #[cold]
     fn low<T>(&self, taken: T) -> T {
         if let Ok(buffer) = self.buffer() {
-            buffer.wake(&mut buffer.lock());
+            buffer.lock().wake();
         }
         taken
     }
 
     /// Goes on to the next block; waits where there is none.
-    fn advance(&self, buffer: &Buffer, most: u64, wait: &Wait<'_>) -> Result<Taken> {
-        // Since when it waits, and how many attempts had been made before.
-        let mut waiting = None;
-        let Some(taken) = self.find(buffer, most, wait, &mut waiting).transpose() else {
+    fn advance(&self, buffer: &Arc<Buffer>, most: u64, wait: &Wait<'_>) -> Result<Taken> {
+        let mut since = None;
+        let Some(taken) = self.find(buffer, most, wait, &mut since).transpose() else {
             // It has a buffer of its own.
             return self.advance(self.buffer()?, most, wait);
         };
-        if taken.is_err() && buffer.is_a_parents() {
-            return taken;
-        }
         let in_place = !wait.is_polled() && !wait.is_probe();
-        let since = waiting.map(|(since, _)| since).filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.end_phase()));
-        if since.is_some() || taken.is_err() {
-            let (mut state, waited) = (buffer.lock(), since.map(|since| since.elapsed()));
-            state.counts.waits += u64::from(waited.is_some());
-            state.counts.waited += waited.unwrap_or_default();
+        let since = since.filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.end_phase()));
+        if let Some(mut state) = buffer.own().filter(|_| since.is_some() || taken.is_err()) {
+            state.counts.waits += u64::from(since.is_some());
+            state.counts.waited += since.map_or(Duration::ZERO, |since| since.elapsed());
             state.counts.refused += u64::from(taken.as_ref().is_err_and(|error| wait.is_ended_by(error)));
         }
         taken
     }
 
-    /// `None` in a child that was forked meanwhile, or in a copy.
-    fn find(&self, buffer: &Buffer, most: u64, wait: &Wait<'_>, waiting: &mut Option<(Instant, u64)>) -> Result<Option<Taken>> {
-        let mut state = buffer.lock();
-        loop {
-            if buffer.is_a_parents() {
-                return Ok(None);
-            }
-            if state.closed {
-                return Err(Error::closed());
-            }
-            // Whoever had the lock before may have gone on already.
-            if let Some(taken) = self.current.take(self.mark, most) {
-                if taken.low {
-                    buffer.wake(&mut state);
-                }
+    /// `None` in a child that was forked meanwhile, or in a copy. `since` is when the call began to wait.
+    fn find(&self, buffer: &Arc<Buffer>, most: u64, wait: &Wait<'_>, since: &mut Option<Instant>) -> Result<Option<Taken>> {
+        let mut asked = Asked::before(buffer, wait);
+        while let Some(mut state) = buffer.own() {
+            if let Some(taken) = self.prepared_row(buffer, &mut state, most)? {
                 return Ok(Some(taken));
             }
-            if let Some(block) = state.pop() {
-                if self.purpose.is_stale(block.made_ms) {
-                    state.drop_all();
-                    buffer.order(&mut state);
-                } else {
-                    let (generation, left) = self.current.replace(buffer.process, block);
-                    state.use_next(left, Some((generation, block.count)));
-                    state.past.remember(generation, block);
-                }
-                continue;
-            }
-            let is_first = waiting.is_none();
-            let (since, attempts) = *waiting.get_or_insert_with(|| {
-                let (attempts, is_first_look) = wait.first_found(buffer.name, state.attempts);
-                state.counts.hungry += u64::from(is_first_look && !wait.is_probe());
-                (wait.phase(), attempts)
-            });
-            if let Some(error) = state.lasting_failure().filter(|_| state.attempts > attempts) {
-                return Err(error.clone());
-            }
-            let waited = since.elapsed();
+            let is_first = since.is_none() && !asked.is_waiting();
+            asked.reply(&mut state).transpose()?;
+            let waited = since.get_or_insert_with(|| wait.phase()).elapsed();
+            state.counts.hungry += u64::from(is_first && !wait.is_probe());
             let left = self.purpose.patience().saturating_sub(waited).min(wait.left());
+            // Others may have taken what was prepared.
+            if is_first || left.is_zero() || state.is_idle() {
+                state.order_for_caller();
+            }
             if left.is_zero() {
                 let trouble = state.trouble.clone();
-                buffer.order_for_caller(&mut state);
                 if wait.max() < self.purpose.patience() {
                     return Err(would_block(trouble));
                 }
                 state.counts.exhausted += 1;
                 return Err(self.purpose.too_late(waited, trouble));
             }
-            // Others may have taken what was prepared.
-            if is_first || state.is_idle() {
-                buffer.order_for_caller(&mut state);
+            asked.ask(&mut state, Wish::Number, wait);
+            drop(state);
+            asked = asked.park(wait, left)?;
+        }
+        Ok(None)
+    }
+
+    /// Takes 1 to `most` of the numbers that are there.
+    ///
+    /// # Errors
+    /// `CLOSED`.
+    fn prepared_row(&self, buffer: &Buffer, state: &mut State, most: u64) -> Result<Option<Taken>> {
+        while !state.closed {
+            // Whoever had the lock before may have gone on already.
+            if let Some(taken) = self.current.take(self.mark, most) {
+                if taken.low {
+                    state.wake();
+                }
+                return Ok(Some(taken));
             }
-            match buffer.wait(state, wait, left)? {
-                Some(locked) => state = locked,
-                None => return Ok(None),
+            let Some(block) = state.pop() else { return Ok(None) };
+            if self.purpose.is_stale(block.made_ms) {
+                state.drop_all();
+                state.order();
+            } else {
+                let (generation, left) = self.current.replace(buffer.process, block);
+                state.use_next(left, Some((generation, block.count)));
+                state.past.remember(generation, block);
             }
         }
+        Err(Error::closed())
     }
 
     /// Has everything prepared, and waits for it as long as the caller may.
@@ -216,8 +214,7 @@ impl Prefetch {
         let buffer = self.buffer()?;
         let patience = if self.purpose.patience().is_zero() { OPEN } else { self.purpose.patience() };
         let since = wait.phase();
-        buffer.wait_until_full(wait, patience)?;
-        if buffer.is_a_parents() {
+        if !self.until(buffer, Wish::Everything, wait, patience)? {
             return self.prepare(wait);
         }
         let state = buffer.lock();
@@ -225,11 +222,34 @@ impl Prefetch {
             return Ok(());
         }
         let trouble = state.trouble.clone();
-        Err(match (state.lasting_failure(), trouble) {
-            (Some(error), _) => error.clone(),
-            (None, trouble) if wait.max() < patience => would_block(trouble),
-            (None, trouble) => self.purpose.too_late(since.elapsed(), trouble),
+        Err(match wait.max() < patience {
+            true => would_block(trouble),
+            false => self.purpose.too_late(since.elapsed(), trouble),
         })
+    }
+
+    /// Waits for what a wish is for, until the patience is over. Returns whether the buffer is this process's still: a caller's code may have forked.
+    ///
+    /// # Errors
+    /// Why it does not come; why the wait was ended.
+    fn until(&self, buffer: &Arc<Buffer>, wish: Wish, wait: &Wait<'_>, patience: Duration) -> Result<bool> {
+        let (since, mut asked) = (wait.phase(), Asked::before(buffer, wait));
+        while let Some(mut state) = buffer.own() {
+            let left = patience.saturating_sub(since.elapsed()).min(wait.left());
+            let is_over = asked.reply(&mut state).transpose()?.is_some();
+            if is_over || left.is_zero() || !asked.is_waiting() && state.has(wish) {
+                return Ok(true);
+            }
+            if let Wish::Everything = wish
+                && !asked.is_waiting()
+            {
+                state.order();
+            }
+            asked.ask(&mut state, wish, wait);
+            drop(state);
+            asked = asked.park(wait, left)?;
+        }
+        Ok(false)
     }
 
     /// Drops every number that is prepared; the thread prepares others when somebody wants one.
@@ -245,7 +265,7 @@ impl Prefetch {
     /// # Errors
     /// Why the wait was ended.
     pub(crate) fn wait_for_rest(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
-        self.buffer()?.wait_for_rest(wait, patience)
+        self.until(self.buffer()?, Wish::Rest, wait, patience).map(drop)
     }
 
     /// Returns how many numbers are prefetched, without the range being used.
@@ -260,14 +280,14 @@ impl Prefetch {
 
     #[cfg(all(test, not(loom)))]
     fn waiting(&self) -> u64 {
-        self.buffer().expect("a thread").lock().waiting
+        self.buffer().expect("a thread").lock().waiting()
     }
 
     /// Ends the prefetch: every later call is `CLOSED`.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        drop(self.with(|buffer, state| {
-            buffer.end(state);
+        drop(self.with(|state| {
+            state.end();
             // Under the lock, as whoever goes on to another range does.
             state.use_next(self.current.clear(), None);
         }));
@@ -278,16 +298,14 @@ impl Prefetch {
     /// # Errors
     /// `CLOSED`.
     fn with_open<T>(&self, work: impl FnOnce(&mut State) -> T) -> Result<T> {
-        self.with(|_, state| if state.closed { Err(Error::closed()) } else { Ok(work(state)) })?
+        self.with(|state| if state.closed { Err(Error::closed()) } else { Ok(work(state)) })?
     }
 
     /// Does something with the buffer under its lock. A thread of a copy that has the original's looks again: another thread may use its own by now.
-    fn with<T>(&self, work: impl FnOnce(&Buffer, &mut State) -> T) -> Result<T> {
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> Result<T> {
         loop {
-            let buffer = self.buffer()?;
-            let mut state = buffer.lock();
-            if !buffer.is_a_parents() {
-                return Ok(work(buffer, &mut state));
+            if let Some(mut state) = self.buffer()?.own() {
+                return Ok(work(&mut state));
             }
         }
     }
@@ -299,7 +317,7 @@ impl Prefetch {
     }
 
     /// This process's buffer, with who sees to it.
-    fn buffer(&self) -> Result<&Buffer> {
+    fn buffer(&self) -> Result<&Arc<Buffer>> {
         Ok(&self.buffer.get(|original| self.staff(original))?.0)
     }
 }

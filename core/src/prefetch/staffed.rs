@@ -6,15 +6,16 @@ use super::filling::Filling;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease;
 use crate::stats;
-use crate::sync::{Arc, Ordering};
+use crate::sync::Ordering;
 use crate::thread;
+use std::sync::Arc;
 
 /// A buffer and what sees to it, which ends with it.
 pub(super) struct Staffed(pub(super) Arc<Buffer>);
 
 impl Drop for Staffed {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.lock().end();
     }
 }
 
@@ -22,13 +23,13 @@ impl Prefetch {
     /// Makes this process's buffer, and has it seen to. A copy of the machine ends its original's.
     pub(super) fn staff(&self, original: Option<&Staffed>) -> Result<Staffed> {
         // Under its lock: no thread goes on to another range of the original's after this.
-        original.into_iter().for_each(|original| original.0.close());
+        original.into_iter().for_each(|original| original.0.lock().end());
         let process = self.mark.current();
         if self.closed.load(Ordering::Acquire) {
             // Before a fork; in this process whoever closes it closes its buffer.
-            let buffer = Staffed(Arc::new(Buffer::new(process, None)));
-            buffer.0.close();
-            return Ok(buffer);
+            let buffer = Buffer::new(process, None);
+            buffer.lock().end();
+            return Ok(Staffed(Arc::new(buffer)));
         }
         let filler = self.purpose.filler()?;
         if let Some(source) = &self.shown_by {

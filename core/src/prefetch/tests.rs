@@ -1,14 +1,16 @@
 //! The thread's work, driven step by step.
 
-use super::buffer::{Buffer, Next};
+use super::buffer::Buffer;
 use super::filling::Filling;
+use super::state::{Next, State, Wish};
 use super::{Block, Fill, Filled, Levels, Need, Prefetch, Purpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Due;
-use crate::wait::Wait;
+use crate::wait::{Polls, Wait};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -186,12 +188,12 @@ fn what_is_used_right_after_it_was_prepared_is_not_prepared_again() {
     let (asked, _needs) = channel();
     let levels = Levels { low: 2, high: 2 };
     let filler = Filler { answers: channel().1, asked, trouble: None, levels };
-    let buffer = Buffer::new(1, None);
-    buffer.order(&mut buffer.lock());
-    let Next::Fill(need) = buffer.next() else { panic!("numbers are wanted") };
-    buffer.done(need, block(0, 2).map(|block| Filled::Blocks(vec![block])), &filler);
-    assert!(buffer.lock().pop().is_some());
-    assert!(matches!(buffer.next(), Next::Rest(Due::Called)), "nobody wants more yet");
+    let (mut state, now) = (State::default(), Instant::now());
+    state.order();
+    let Next::Fill(need) = state.next(now) else { panic!("numbers are wanted") };
+    state.done(need, block(0, 2).map(|block| Filled::Blocks(vec![block])), &filler, now);
+    assert!(state.pop().is_some());
+    assert!(matches!(state.next(now), Next::Rest(Due::Called)), "nobody wants more yet");
 }
 
 #[test]
@@ -220,24 +222,25 @@ fn whoever_waits_for_work_that_has_ended_is_told() {
     for closed in [false, true] {
         let buffer = Arc::new(Buffer::new(1, None));
         if closed {
-            buffer.close();
+            buffer.lock().end();
         }
         let filler = Box::new(Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels::default() });
+        let request = buffer.lock().requests.add(Wish::Number, Waker::noop().clone());
         drop(Filling { buffer: Arc::clone(&buffer), filler });
-        let state = buffer.lock();
-        assert_eq!(state.lasting_failure().map(Error::kind), (!closed).then_some(ErrorKind::Internal));
+        let told = buffer.lock().requests.take(request).map(|reply| reply.unwrap_err().kind());
+        assert_eq!(told, (!closed).then_some(ErrorKind::Internal));
     }
 }
 
 #[test]
 fn what_is_dropped_is_prepared_again_for_who_waits() {
-    for waiting in [0, 1] {
-        let buffer = Buffer::new(1, None);
-        let mut state = buffer.lock();
-        state.waiting = waiting;
+    for waits in [false, true] {
+        let mut state = State::default();
+        if waits {
+            state.requests.add(Wish::Number, Waker::noop().clone());
+        }
         state.drop_all();
-        drop(state);
-        assert_eq!(matches!(buffer.next(), Next::Fill(_)), waiting > 0, "{waiting} wait");
+        assert_eq!(matches!(state.next(Instant::now()), Next::Fill(_)), waits);
     }
 }
 
@@ -269,14 +272,13 @@ fn a_caller_who_looks_again_waits_all_the_time() {
 #[test]
 fn a_thread_that_failed_rests_before_it_tries_again() {
     let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 1, high: 1 } };
-    let buffer = Buffer::new(1, None);
-    buffer.order(&mut buffer.lock());
-    let Next::Fill(need) = buffer.next() else { panic!("numbers are wanted") };
-    let since = Instant::now();
-    buffer.done(need, Err(Error::new(ErrorKind::StoreUnreachable, "away")), &filler);
-    buffer.park();
-    assert!(since.elapsed() >= Duration::from_millis(50), "{:?}", since.elapsed());
-    assert!(matches!(buffer.next(), Next::Fill(_)));
+    let (mut state, now) = (State::default(), Instant::now());
+    state.order();
+    let Next::Fill(need) = state.next(now) else { panic!("numbers are wanted") };
+    state.done(need, Err(Error::new(ErrorKind::StoreUnreachable, "away")), &filler, now);
+    let Next::Rest(Due::At(later)) = state.next(now) else { panic!("it rests") };
+    assert_eq!(later - now, Duration::from_millis(50));
+    assert!(matches!(state.next(later), Next::Fill(_)));
 }
 
 /// A copy of the machine may have the same thread, which stands at the same place.
@@ -298,4 +300,30 @@ fn a_thread_at_rest_is_not_waited_for() {
     let since = Instant::now();
     prefetch.wait_for_rest(&Wait::from(LONG), LONG).unwrap();
     assert!(since.elapsed() < LONG / 2, "{:?}", since.elapsed());
+}
+
+/// Else an event loop's call looks every 20 ms.
+#[test]
+fn a_polled_call_is_woken_when_there_is_a_number() {
+    struct Wakes(Sender<()>);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.send(()).expect("the test listens");
+        }
+    }
+
+    let (prefetch, tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
+    let (wakes, woken) = channel();
+    let (polls, since) = (Polls::new(Waker::from(Arc::new(Wakes(wakes)))), Instant::now());
+    let poll = || {
+        let taken = prefetch.take_one(Wait::polled(LONG, since, &polls));
+        polls.end_poll();
+        taken.map_err(|error| error.kind())
+    };
+    assert_eq!((poll(), poll()), (Err(ErrorKind::WouldBlock), Err(ErrorKind::WouldBlock)));
+    assert_eq!((prefetch.waiting(), woken.try_recv().is_ok()), (1, false), "the second poll goes on with the first one's request");
+    tell.send(block(5, 1)).unwrap();
+    woken.recv_timeout(LONG).expect("there is a number");
+    assert_eq!((poll(), prefetch.waiting()), (Ok(5), 0));
 }

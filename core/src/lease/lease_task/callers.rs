@@ -5,7 +5,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event;
 use crate::lease::contract::Contract;
 use crate::lease::shared::SharedGenerator;
-use crate::request::Requests;
 use std::sync::Arc;
 
 /// The purpose of a call.
@@ -125,7 +124,7 @@ impl LeaseTask {
     }
 
     pub(super) fn answer(&mut self, mut reply: impl FnMut(&mut Self, &Wish) -> Option<Result<()>>) {
-        let mut requests = std::mem::replace(&mut self.requests, Requests::new());
+        let mut requests = std::mem::take(&mut self.requests);
         requests.answer(|wish| reply(self, wish));
         self.requests = requests;
     }

@@ -49,7 +49,7 @@ impl LeaseTask {
             protocol: self.protocol.copy(process.environment.random(), Arc::clone(&process.holder)),
             stage,
             left_by: Weak::new(),
-            requests: Requests::new(),
+            requests: Requests::default(),
             reason: None,
             untold: None,
             late: None,

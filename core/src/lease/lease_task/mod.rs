@@ -119,7 +119,7 @@ impl LeaseTask {
             contract,
             stage: shared.map_or(Stage::Opening, Stage::Unleased),
             left_by: Weak::new(),
-            requests: Requests::new(),
+            requests: Requests::default(),
             unclaimed_until: 0,
             wanted: false,
             unwanted: false,
