@@ -125,7 +125,7 @@ if wanted test; then
     tests/adapters/python/newest.sh >/dev/null || absent+=("Python 3.12 or 3.13 as well, in PATH or in pyenv: current frameworks want it")
 fi
 # GB, less where it has been built before.
-case $purpose in --demo | --demo-server | --example) room=3 ;; --check) room=4 ;; *) room=12 ;; esac
+case $purpose in --demo | --demo-server | --example) room=3 ;; --check) room=4 ;; *) room=9 ;; esac
 [ ! -d target ] || room=2
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
 [ "$free" -ge $room ] || absent+=("$room GB of free disk space, and in $PWD there are $free")
