@@ -177,14 +177,16 @@ def test_a_terminal_ends_a_run(last, key, status, start, tmp_path):
 
 def test_a_reader_that_goes_ends_a_run(start, tmp_path):
     """A reader that ends early, as `head` does."""
-    program = start("step it\nbeside more sleep 600\necho begun\nrun sh -c 'read -r _ < ../go; echo on'\nrun sleep 600")
     os.mkfifo(tmp_path / "go")
-    while program.stdout.readline() != "begun\n":
-        pass
-    members = process.family(program.pid)
-    program.stdout.close()
-    (tmp_path / "go").write_text("on\n")
-    assert program.wait(PATIENCE_S) == 141
+    # For reading as well: it waits for no reader.
+    with open(tmp_path / "go", "wb+", buffering=0) as go:
+        program = start("step it\nbeside more sleep 600\necho begun\nrun sh -c 'read -r _ < ../go; echo on'\nrun sleep 600")
+        while program.stdout.readline() != "begun\n":
+            pass
+        members = process.family(program.pid)
+        program.stdout.close()
+        go.write(b"on\n")
+        assert program.wait(PATIENCE_S) == 141
     assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
     assert not list((tmp_path / "tmp").iterdir())
 
