@@ -334,12 +334,11 @@ FOUND_BY_TESTS = [
     ),
     (
         "a forked child takes of its parent's block",
-        "&& mark.is(content.process)",
-        "&& content.process > 0 && !mark.is(0)",
+        "mark.is(process) || is_still(mark, process)",
+        "process > 0",
         "prefetch::current",
     ),
-    ("places come round", "if word & PLACE >= FAR {", "if word & PLACE >= 2 * FAR {", "prefetch::current"),
-    ("a step is taken for another generation's", "*of == generation)?", "*of >= generation)?", "prefetch::current"),
+    ("numbers are taken from beyond the end", "most.min(content.count - at)", "most", "prefetch::current"),
     (
         "a batch is stamped with a tick that is over",
         "        if !shows(validity) {\n            return None;",

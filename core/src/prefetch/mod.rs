@@ -29,7 +29,7 @@ use crate::store::Address;
 use crate::sync::{AtomicBool, Ordering};
 use crate::wait::Wait;
 use buffer::{Asked, Buffer};
-use current::{Current, Step};
+use current::Current;
 use staffed::Staffed;
 use state::{State, Wish};
 use std::sync::Arc;
@@ -96,22 +96,15 @@ impl Prefetch {
     #[inline]
     pub(crate) fn take_one<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<u64> {
         match self.current.take_one(self.mark) {
-            Ok((number, false)) => Ok(number),
-            Ok((number, true)) => Ok(self.low(number)),
-            Err(step) => self.slow_one(step, wait.into()),
+            Some((number, false)) => Ok(number),
+            Some((number, true)) => Ok(self.low(number)),
+            None => self.slow_one(wait.into()),
         }
     }
 
     #[cold]
-    fn slow_one(&self, step: Option<Step>, wait: Wait<'_>) -> Result<u64> {
-        let buffer = self.buffer()?;
-        let late = step.and_then(|step| buffer.lock().past.find(step));
-        // In a copy of the machine it is the original's, whose buffer this thread may still have.
-        match late.filter(|_| !buffer.is_a_parents()) {
-            Some((number, false)) => Ok(number),
-            Some((number, true)) => Ok(self.low(number)),
-            None => Ok(self.advance(buffer, 1, &wait.begun())?.first),
-        }
+    fn slow_one(&self, wait: Wait<'_>) -> Result<u64> {
+        Ok(self.advance(self.buffer()?, 1, &wait.begun())?.first)
     }
 
     /// Takes 1 to `most` numbers; waits as [`take_one`](Prefetch::take_one).
@@ -200,7 +193,6 @@ impl Prefetch {
             } else {
                 let (generation, left) = self.current.replace(buffer.process, block);
                 state.use_next(left, Some((generation, block.count)));
-                state.past.remember(generation, block);
             }
         }
         Err(Error::closed())

@@ -1,7 +1,7 @@
 //! The state machine of a buffer: what is prepared, who waits for it, and what to do next. Without locks, threads or clocks.
 
 use super::block::Block;
-use super::current::{Left, MOST, Past};
+use super::current::{Left, MOST};
 use super::fill::{Fill, Filled, Levels, Need};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Due;
@@ -54,8 +54,6 @@ struct Rest {
 #[derive(Default)]
 pub(super) struct State {
     blocks: VecDeque<Block>,
-    /// The range being used, and earlier ones.
-    pub(super) past: Past,
     /// The number of numbers in them.
     pub(super) prepared: u64,
     /// The calls that wait.
@@ -134,7 +132,6 @@ impl State {
     /// that is cloned before that must have none.
     pub(super) fn drop_all(&mut self) {
         self.blocks.clear();
-        self.past.forget();
         self.prepared = 0;
         self.run.iter_mut().for_each(|run| run.dropped = true);
         self.wanted = self.waiting() > 0;

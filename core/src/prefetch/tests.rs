@@ -281,19 +281,6 @@ fn a_thread_that_failed_rests_before_it_tries_again() {
     assert!(matches!(state.next(later), Next::Fill(_)));
 }
 
-/// A copy of the machine may have the same thread, which stands at the same place.
-#[test]
-fn a_step_from_before_a_drop_takes_nothing() {
-    let (prefetch, tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
-    tell.send(block(0, 3)).unwrap();
-    prefetch.take_one(LONG).unwrap();
-    let (one, other) = (prefetch.current.step(), prefetch.current.step());
-    let taken = |step| prefetch.buffer().unwrap().lock().past.find(step).is_some();
-    assert!(taken(one));
-    prefetch.drop_prepared().unwrap();
-    assert!(!taken(other));
-}
-
 #[test]
 fn a_thread_at_rest_is_not_waited_for() {
     let (prefetch, _tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
