@@ -95,10 +95,20 @@ def linked(file, source):
     return "".join(part if number % 2 else TARGET.sub(link, part) for number, part in enumerate(parts))
 
 
-def pictured(source):
-    """A picture that stands alone opens in full. Those of a folder have its name as their class."""
-    image = r"```{image} /\2/\3\n:alt: \1\n:class: \2\n:target: _images/\3\n```"
-    return re.sub(r"^!\[([^]]*)\]\(/(\w+)/(\w+\.svg)\)$", image, source, flags=re.MULTILINE)
+def pictured(source, page):
+    """A picture that stands alone opens in full; a screenshot has another one, for dark pages. Those of a folder have its name as their
+    class."""
+    up = "../" * page.count("/")
+
+    def shown(match):
+        alt, folder, name, ending = match.groups()
+        image = "```{{image}} /{0}/{1}\n:alt: {2}\n:class: {0}{3}\n:target: {4}_images/{1}\n```".format
+        dark = f"{name}_dark.{ending}"
+        if not (DOCS / folder / dark).exists():
+            return image(folder, f"{name}.{ending}", alt, "", up)
+        return image(folder, f"{name}.{ending}", alt, " only-light", up) + "\n\n" + image(folder, dark, alt, " only-dark", up)
+
+    return re.sub(r"^!\[([^]]*)\]\(/(\w+)/(\w+)\.(svg|png)\)$", shown, source, flags=re.MULTILINE)
 
 
 def tabs(items):
@@ -149,7 +159,7 @@ def contents(source):
 
 def read(app, page, source):
     file = TEXTS[Path(page).name] if page.startswith("site/texts/") else DOCS / f"{page}.md"
-    text = pictured(linked(file, file.read_text()))
+    text = pictured(linked(file, file.read_text()), page)
     if page == "start":
         text = first_steps(text)
     if page == "index":

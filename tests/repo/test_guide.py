@@ -194,6 +194,19 @@ def test_the_pictures_are_what_the_script_draws():
     subprocess.run([sys.executable, DOCS / "pictures/draw.py", "--check"], check=True)
 
 
+SCREENSHOTS = sorted(path for path in (DOCS / "pictures").glob("*.png") if not path.stem.endswith("_dark"))
+
+
+@pytest.mark.parametrize("picture", SCREENSHOTS, ids=lambda path: path.name)
+def test_a_screenshot_is_small_and_shown_with_a_text_and_has_a_dark_one(picture):
+    for path in (picture, picture.with_stem(f"{picture.stem}_dark")):
+        assert path.stat().st_size <= 150_000, f"{path.name} is too large: make it smaller in record_pages.py"
+    shown = [
+        match for page in SAMPLES for match in re.findall(rf"^!\[(.*)\]\(\S*pictures/{picture.name}\)$", page.read_text(), re.MULTILINE)
+    ]
+    assert shown and all(len(text) > 20 for text in shown)
+
+
 def test_the_site_builds():
     """With warnings as errors: an unknown page or anchor is one."""
     built = subprocess.run([ROOT / "scripts/guide.sh"], check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
@@ -203,6 +216,10 @@ def test_the_site_builds():
     assert "errors.html" in index and "concepts.html" in index and "site/texts/example-fastapi.html" in index
     start = (site / "start.html").read_text()
     assert start.count('data-sync-group="language"') == 5, "each language is a tab"
+    example = (site / "site/texts/example-fastapi.html").read_text()
+    for scheme, name in (("light", "board.png"), ("dark", "board_dark.png")):
+        assert re.search(rf'href="../../_images/{name}"><img[^>]* class="pictures only-{scheme}"', example), "each theme has its picture"
+    assert (site / "_images/board_dark.png").exists()
     assert 'id="c.frazil_snowflake_open"' in (site / "site/c.html").read_text()
     assert "Opens the generator" in (site / "site/node.html").read_text()
     search = json.loads((site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))

@@ -21,7 +21,7 @@ def plain(text):
 
 
 class Body(html.parser.HTMLParser):
-    """What a reader sees in the body of a page: its links, and the text below each heading."""
+    """The body of a page as a reader sees it: its links, and the text below each heading."""
 
     def __init__(self, source):
         super().__init__()
