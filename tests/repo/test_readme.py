@@ -1,10 +1,12 @@
 """The READMEs' examples run as they stand there (its Rust examples are doctests of the core)."""
 
+import itertools
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 import frazil
 import pytest
@@ -88,3 +90,70 @@ def test_the_ids_of_samples_come_from_their_generators():
     for sample in samples:
         fields = {name: int(value) for name, value in re.findall(r"(\w+): (\d+)", sample["fields"])}
         assert frazil.Layout(sample["preset"]).decode(sample["id"]).fields == fields, sample["id"]
+
+
+# The pages that a newcomer copies from first.
+FIRST_PAGES = [
+    *("README.md", "docs/start.md", "docs/python.md", "docs/python-web.md", "docs/node.md", "docs/c-cpp.md", "docs/game-servers.md"),
+    *("python/README.md", "node/README.md", "c-api/README.md"),
+]
+FIRST = {(path, name): code for path, name, code in reversed(BLOCKS) if path in FIRST_PAGES and name in ("python", "js", "c", "cpp")}
+PROCESSES = 4
+
+
+def command_of(language, code, folder):
+    """The command that runs a sample, as a program of its own in a folder."""
+    if language == "python":
+        (folder / "first.py").write_text(code)
+        return [sys.executable, "first.py"]
+    if language == "js":
+        (folder / "node_modules").mkdir()
+        (folder / "node_modules/frazil").symlink_to(ROOT / "node")
+        (folder / "first.mjs").write_text(code)
+        return ["node", "first.mjs"]
+    compiler, suffix = {"c": (["cc", "-std=c99"], "c"), "cpp": (["c++", "-std=c++17"], "cpp")}[language]
+    (folder / f"first.{suffix}").write_text(code)
+    subprocess.run([*compiler, f"first.{suffix}", *C_FLAGS, "-lfrazil", "-o", "first"], cwd=folder, check=True)
+    return ["./first"]
+
+
+def printed_at_once(command, folder, code=""):
+    """The IDs that each of several processes prints, without those that its code has; and what those have said that were refused."""
+    # As on one machine: otherwise the tests keep the fixed numbers of their processes apart.
+    together = {**os.environ, "FRAZIL_GUARD_SCOPE": str(folder)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    running = [subprocess.Popen(command, cwd=folder, env=together, **pipes) for _ in range(PROCESSES)]
+    said = [(program.communicate(timeout=120)[0], program.returncode) for program in running]
+    id_text = r"(?<!\d)\d{17,19}(?!\d)"
+    ids = [set(re.findall(id_text, text)) - set(re.findall(id_text, code)) for text, _ in said]
+    return ids, [text for text, status in said if status]
+
+
+def repeated(ids):
+    """The IDs that more than one process has printed."""
+    return {id for one, other in itertools.combinations(ids, 2) for id in one & other}
+
+
+@pytest.mark.parametrize("path, language", FIRST)
+def test_a_first_sample_in_four_processes_repeats_no_id(path, language, tmp_path):
+    code = FIRST[path, language]
+    ids, refused = printed_at_once(command_of(language, code, tmp_path), tmp_path, code)
+    assert not repeated(ids)
+    # A fixed number is the first process's alone. Node does not wait for its end, nor for the next tick after it.
+    assert all(re.search("is in use on this machine|'WOULD_BLOCK'", text) for text in refused), refused
+    assert len(refused) < PROCESSES
+    if not re.search(r"\b(node|server|worker)(=|: )\d", code):
+        assert not refused
+
+
+def test_a_repeated_id_is_noticed(tmp_path):
+    """One number in four processes that nothing guards."""
+    sample = """
+        import time, frazil
+        ids = frazil.Snowflake("standard", node=1, shared=True, start="zero")
+        for _ in range(3000):
+            print(ids.next())
+            time.sleep(0.001)
+    """
+    ids, refused = printed_at_once(command_of("python", textwrap.dedent(sample), tmp_path), tmp_path)
+    assert not refused and repeated(ids)
