@@ -49,7 +49,7 @@ impl Buffer {
 }
 
 impl Asked {
-    /// What an earlier poll of the call has left, or no request yet.
+    /// The request that an earlier poll of the call has left, or none yet.
     pub(super) fn before(buffer: &Arc<Buffer>, wait: &Wait<'_>) -> Self {
         let kept = wait.kept().filter(|asked: &Asked| Arc::ptr_eq(&asked.buffer, buffer));
         kept.unwrap_or_else(|| Asked { buffer: Arc::clone(buffer), request: None })

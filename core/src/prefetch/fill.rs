@@ -14,7 +14,7 @@ pub(crate) struct Levels {
 }
 
 impl Default for Levels {
-    /// Until the filler knows better.
+    /// The levels until the filler knows better.
     fn default() -> Self {
         Levels { low: 1, high: 1 }
     }
