@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The number of requests after which addresses that have their whole allowance again are forgotten.
@@ -48,12 +48,17 @@ fn cost(count: NonZeroU32, most: NonZeroU32) -> u64 {
 /// The rate of one token: as much as it allows for a second may come at once.
 pub struct Rate {
     pub most: NonZeroU32,
-    allowance: Mutex<Allowance>,
+    allowance: Arc<Mutex<Allowance>>,
 }
 
 impl Rate {
     pub fn new(most: NonZeroU32) -> Self {
-        Rate { most, allowance: Mutex::default() }
+        Rate { most, allowance: Arc::default() }
+    }
+
+    /// Returns a rate of the same allowance: IDs that are taken of either are taken of both.
+    pub fn changed_to(&self, most: NonZeroU32) -> Self {
+        Rate { most, allowance: Arc::clone(&self.allowance) }
     }
 
     /// Takes `count` IDs of the allowance of `whose`.

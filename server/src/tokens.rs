@@ -98,7 +98,8 @@ impl Token {
 pub struct Tokens(Vec<Token>);
 
 impl Tokens {
-    fn read(path: &Path) -> Result<Self> {
+    /// Reads the file. A token that was there `before`, by its label, keeps what it has taken of its rate.
+    fn read(path: &Path, before: &Tokens) -> Result<Self> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| spec_error(format!("{shown}: {error}")))?;
         // The parser's own text would show the line, and with it the secret.
@@ -127,7 +128,8 @@ impl Tokens {
                 return Err(spec_error(format!("{shown}: the secret of [{label}] {why}")));
             }
             let fingerprint = fingerprint(secret.as_bytes());
-            let rate = entry.ids_per_second.map(Rate::new);
+            let rate_before = before.0.iter().find(|token| token.label == label).and_then(|token| token.rate.as_ref());
+            let rate = entry.ids_per_second.map(|most| rate_before.map_or_else(|| Rate::new(most), |rate| rate.changed_to(most)));
             tokens.push(Token { label, fingerprint, mint: entry.mint, lease: entry.lease, admin: entry.admin, rate });
         }
         let mut seen = BTreeMap::new();
@@ -179,7 +181,7 @@ impl Gate {
     pub fn new(path: Option<PathBuf>, names: Vec<String>) -> Result<Self> {
         let gate = Gate { path, names, tokens: ArcSwap::default() };
         if let Some(path) = &gate.path {
-            let tokens = Tokens::read(path)?;
+            let tokens = Tokens::read(path, &Tokens::default())?;
             if let Some(why) = gate.unserved(path, &tokens) {
                 return Err(Error::new(ErrorKind::UnknownKey, why));
             }
@@ -195,7 +197,7 @@ impl Gate {
     /// `SPEC`, `OUT_OF_RANGE` for an invalid file.
     pub fn reload(&self) -> Result<usize> {
         let Some(path) = &self.path else { return Ok(0) };
-        let tokens = Tokens::read(path)?;
+        let tokens = Tokens::read(path, &self.tokens.load())?;
         if let Some(why) = self.unserved(path, &tokens) {
             log::warning("tokens.unserved", [("text", why.into())]);
         }
@@ -291,7 +293,7 @@ mod tests {
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("frazil-tokens-{}-{number}.toml", std::process::id()));
         std::fs::write(&path, text).unwrap();
-        let tokens = Tokens::read(&path);
+        let tokens = Tokens::read(&path, &Tokens::default());
         std::fs::remove_file(path).unwrap();
         tokens
     }

@@ -175,6 +175,23 @@ def test_what_is_not_made_is_not_paid_for(tmp_path):
         assert over_http(server, f"/v1/orders/next?n={MOST // 2}", "")() is None
 
 
+def test_a_reload_begins_no_rate_anew(tmp_path):
+    """An operator who reloads every minute, replaces a secret or changes a rate gives no burst."""
+    tokens = tmp_path / "tokens.toml"
+
+    def write(secret, most):
+        tokens.write_text(f'[slow]\nsecret = "{secret}"\nmint = ["*"]\nids-per-second = {most}\n')
+
+    write(TOKEN, 1)
+    with Replica(tmp_path, NAMES[0], f"--tokens={tokens}") as server:
+        since, served = time.monotonic(), 0
+        for secret, most in [(TOKEN, 1)] * 5 + [(OTHER, 1)] * 5 + [(OTHER, 2), (TOKEN, 1)] * 5:
+            write(secret, most)
+            server.reload("tokens.read")
+            served += over_http(server, "/v1/orders/next", secret)() is None
+        assert served <= 1 + 2 * (time.monotonic() - since)
+
+
 def test_metrics_are_told_at_any_rate(tmp_path):
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(f'[operator]\nsecret = "{TOKEN}"\nmint = ["*"]\nadmin = true\nids-per-second = 1\n')
