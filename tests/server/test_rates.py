@@ -156,6 +156,20 @@ def test_a_lender_with_a_rate_is_asked_again(tmp_path):
             assert len(borrower.ids("mine", 3)) == 3
 
 
+def test_others_at_its_address_keep_no_borrower_out(tmp_path):
+    """A login that was refused for their rate would let its lease end."""
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(f'[pods]\nsecret = "{TOKEN}"\nlease = ["*"]\n')
+    settings = (f"shop=lend store=file:{tmp_path}/store", f"--tokens={tokens}", "--max-ids-per-address=1")
+    with Replica(tmp_path, *settings) as lender, socket.create_connection(("127.0.0.1", lender.ports["resp"]), PATIENCE_S) as other:
+        for _ in range(5):
+            other.sendall(b"PING\r\n" * 3)
+            assert b"TOO_MANY_REQUESTS" in other.recv(4096)
+            words = ("AUTH", TOKEN), ("FRAZIL.STORE", "LOAD", "shop", "1000", "*")
+            commands = [f"*{len(each)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in each) for each in words]
+            assert lender.raw("".join(commands).encode()).startswith(b"+OK\r\n*")
+
+
 def test_what_is_not_made_is_not_paid_for(tmp_path):
     """A name without IDs takes no allowance from the others, nor does the rest of a range."""
     empty = "empty=layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=2 exhausted=error compat=tinyid"
