@@ -15,6 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub struct Entrance {
     protocol: Protocol,
     proxies: Arc<Proxies>,
+    /// The connections of each proxy whose header has not come yet.
+    awaited: Arc<Peers>,
     peers: Option<Arc<Peers>>,
     /// The reply to one connection too many; empty where the client would not understand it.
     pub full: &'static [u8],
@@ -32,6 +34,7 @@ impl Entrance {
         Entrance {
             protocol,
             proxies: if is_for_clients { Arc::clone(proxies) } else { Arc::default() },
+            awaited: Peers::new(proxies::most_awaited(shared.limits.connections)),
             peers: shared.limits.connections_per_address.filter(|_| is_for_clients).map(Peers::new),
             full,
         }
@@ -47,6 +50,9 @@ pub async fn serve(entrance: Arc<Entrance>, stream: Stream, mut stop: Stop, shar
     };
     let mut client = address;
     if entrance.proxies.are(address.ip()) {
+        let Some(_place) = entrance.awaited.take(address.ip()) else {
+            return listen::turn_away(Stream::Tcp(stream, address), protocol.port(&shared.metrics), entrance.full);
+        };
         match stop.unless(Box::pin(proxies::client_of(&mut stream, address))).await {
             None => return,
             Some(Ok(told)) => client = told,

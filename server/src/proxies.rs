@@ -15,6 +15,9 @@ use tokio::time::timeout;
 const LONGEST: usize = 4096;
 /// The time within which a header must have come.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The part of a port's connections that may wait for the header of one proxy, and as many as always may.
+const AWAITED: usize = 8;
+const ALWAYS_AWAITED: usize = 64;
 /// The part of a header of version 2 that ends with the length of the rest.
 const FIXED: usize = 16;
 /// The place of its command, which the family of the addresses follows, and the command without a client.
@@ -64,6 +67,12 @@ impl fmt::Display for Proxies {
         let networks: Vec<_> = self.0.iter().map(IpNet::to_string).collect();
         f.write_str(&networks.join(", "))
     }
+}
+
+/// Returns how many connections of one proxy may be without their header at once: a proxy sends it at the begin, and a silent host of these
+/// networks must not take every place of the port.
+pub fn most_awaited(connections: usize) -> usize {
+    (connections / AWAITED).max(ALWAYS_AWAITED)
 }
 
 /// Takes the header off a proxy's connection. Returns the client's address; the proxy's where it asks for itself, as it does to see whether

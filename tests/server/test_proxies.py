@@ -171,6 +171,28 @@ def test_probes_need_no_header(behind):
     assert behind.ask("GET", "/readyz", port="admin")[0] == 200
 
 
+def test_a_silent_host_takes_not_every_place(tmp_path):
+    """One of the proxies' network that sends no header: each of its connections waits 10 s, and others have room."""
+    settings = ("--proxies=127.0.0.0/8", "--max-connections=400")
+    with Replica(tmp_path, ORDERS, *settings) as server, contextlib.ExitStack() as stack:
+        since = time.monotonic()
+        silent = [stack.enter_context(connected(server, b"", source="127.0.0.2")) for _ in range(400)]
+        # Each that is one too many is told so.
+        assert process.await_true(lambda: count_of(b"turned_away_total", server) >= 300, PATIENCE_S)
+        with connected(server, version_1("192.0.2.7") + b"PING\r\n", source="127.0.0.3") as connection:
+            assert answer(connection) == b"+PONG\r\n"
+        assert sum(answer(connection) == b"" for connection in silent) == 64
+        assert time.monotonic() - since > 9
+        assert any("in time" in event.get("text", "") for event in server.events() if event["event"] == "access.refused")
+        with connected(server, version_1("192.0.2.7") + b"PING\r\n", source="127.0.0.2") as connection:
+            assert answer(connection) == b"+PONG\r\n"
+
+
+def count_of(metric, server):
+    text = server.ask("GET", "/metrics", port="admin")[2]
+    return sum(int(line.split()[-1]) for line in text.splitlines() if metric in line and b'"resp"' in line)
+
+
 @pytest.mark.parametrize("option", ["send-proxy", "send-proxy-v2"])
 def test_behind_haproxy(behind, tmp_path, option):
     with contextlib.closing(process.reserve_port()) as reserved:
