@@ -121,13 +121,17 @@ def test_sockets_that_do_not_fit(tmp_path, name, address, arguments, told):
             server.start()
 
 
-@pytest.mark.parametrize("kind", ["datagrams", "nobody listens", "a connection"])
+@pytest.mark.parametrize("kind", ["datagrams", "nobody listens", "a connection", "a Unix socket"])
 def test_sockets_of_another_kind(tmp_path, kind):
     """Sockets of ListenDatagram= and Accept=yes are refused: no client could ever come there."""
     with contextlib.ExitStack() as stack:
         if kind == "a connection":
             listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
             handed = stack.enter_context(socket.create_connection(listener.getsockname()))
+        elif kind == "a Unix socket":
+            handed = stack.enter_context(socket.socket(socket.AF_UNIX))
+            handed.bind(str(tmp_path / "http.sock"))
+            handed.listen()
         else:
             handed = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM if kind == "datagrams" else socket.SOCK_STREAM))
             handed.bind(("127.0.0.1", 0))
@@ -164,6 +168,9 @@ def test_the_units(tmp_path):
     command = ["systemd-analyze", "verify", "--man=no", *tmp_path.glob("frazil-server.s*")]
     told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert (told.returncode, told.stderr) == (0, "")
+
+    # The folder of the guide's Unix sockets: systemd lets it write nowhere else.
+    assert "\nRuntimeDirectory=frazil\n" in unit and "unix:/run/frazil/" in (ROOT / "docs/server.md").read_text()
 
     settings = tmp_path / "server.toml"
     settings.write_text(f'[names]\norders = "{NAME.removeprefix("orders=")}"\n')
