@@ -6,6 +6,8 @@ use crate::metrics::Port;
 use crate::stop::Stop;
 use crate::unix_socket::{self, SocketFile};
 use frazil::{Error, ErrorKind, Result};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use socket2::{SockRef, TcpKeepalive};
 use std::fmt;
 use std::future::Future;
@@ -40,7 +42,8 @@ pub enum Bound {
 
 pub enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener, SocketFile),
+    /// The file goes first: nobody finds one at which nobody listens.
+    Unix(SocketFile, UnixListener),
 }
 
 pub enum Stream {
@@ -54,14 +57,14 @@ impl Listener {
     pub fn address(&self) -> String {
         match self {
             Listener::Tcp(listener) => listener.local_addr().map(|address| address.to_string()).unwrap_or_default(),
-            Listener::Unix(_, file) => file.to_string(),
+            Listener::Unix(file, _) => file.to_string(),
         }
     }
 
     async fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, peer)| Stream::Tcp(stream, peer)),
-            Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Unix(_, listener) => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
         }
     }
 }
@@ -83,9 +86,13 @@ fn refused(place: &dyn fmt::Display, error: &io::Error) -> Error {
 }
 
 fn at_path(path: &Path) -> io::Result<Listener> {
-    let (listener, file) = unix_socket::listen(path)?;
+    // Nothing else in the process makes files yet.
+    let before = umask(Mode::from_bits_retain(unix_socket::UMASK));
+    let listening = unix_socket::listen(path);
+    umask(before);
+    let (file, listener) = listening?;
     listener.set_nonblocking(true)?;
-    Ok(Listener::Unix(UnixListener::from_std(listener)?, file))
+    Ok(Listener::Unix(file, UnixListener::from_std(listener)?))
 }
 
 fn own(address: SocketAddr) -> io::Result<TcpSocket> {

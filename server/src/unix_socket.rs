@@ -1,16 +1,22 @@
 //! A Unix socket: a port for programs of this machine, whose file says who may connect.
 
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::fmt;
-use std::fs::{self, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// The prefix of an address that is a path.
 pub const PREFIX: &str = "unix:";
-/// The rights on the file: of the account, and of the file's group.
-const MODE: u32 = 0o660;
+/// The mask of a process that makes the file: the account and the file's group may connect. A change afterwards would follow a link.
+pub const UMASK: u32 = 0o117;
+/// The pause between two tries to lock the folder, and their number. Anyone who may read it may lock it, so the server goes on without.
+const PAUSE: Duration = Duration::from_millis(10);
+const TRIES: usize = 100;
 
 /// The file of a socket, which is removed at the end, unless another server has put its own in the place.
 pub struct SocketFile {
@@ -22,20 +28,37 @@ pub struct SocketFile {
 ///
 /// # Errors
 /// `AddrInUse` where something else is there, and what the system says.
-pub fn listen(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
+pub fn listen(path: &Path) -> io::Result<(SocketFile, UnixListener)> {
+    // Of two that start at once, each would remove the file of the other one.
+    let _turn = path.parent().and_then(turn_at);
     if is_abandoned(path) {
         fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;
-    // Until then only the account may write to it: no umask in use gives more.
-    fs::set_permissions(path, Permissions::from_mode(MODE))?;
     let file = SocketFile { path: path.to_owned(), identity: identity(path)? };
-    Ok((listener, file))
+    Ok((file, listener))
+}
+
+/// Locks a folder, as long as the file is open.
+fn turn_at(folder: &Path) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    let mut tries = 0..TRIES;
+    while folder.try_lock().is_err() && tries.next().is_some() {
+        thread::sleep(PAUSE);
+    }
+    Some(folder)
 }
 
 fn is_abandoned(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
-    is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    is_socket && connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// Connects, unless that takes a wait: as it does where a server is there, and too busy.
+fn connect(path: &Path) -> io::Result<()> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.connect(&SockAddr::unix(path)?)
 }
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
@@ -52,6 +75,31 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|found| found == self.identity) {
             let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_those_that_start_at_once_one_listens() {
+        let path = std::env::temp_dir().join(format!("frazil-at-once-{}.sock", std::process::id()));
+        let at_once = std::sync::Barrier::new(3);
+        for _ in 0..200 {
+            // The file of an ended server.
+            drop(UnixListener::bind(&path).unwrap());
+            let listening: Vec<_> = std::thread::scope(|scope| {
+                let start = || {
+                    at_once.wait();
+                    listen(&path)
+                };
+                let starts = [start; 3].map(|start| scope.spawn(start));
+                starts.into_iter().filter_map(|start| start.join().unwrap().ok()).collect()
+            });
+            assert_eq!(listening.len(), 1);
+            connect(&path).unwrap();
         }
     }
 }

@@ -1,8 +1,11 @@
 """Unix sockets: programs of the machine reach the server by a file, and its rights are theirs."""
 
 import contextlib
+import ctypes
+import os
 import socket
 import stat
+import struct
 
 import pytest
 import redis
@@ -65,6 +68,43 @@ def test_the_file_of_a_running_server_stays(tmp_path):
         assert over_http(paths["http"]).startswith(b"HTTP/1.1 200")
 
 
+def test_a_server_that_is_too_busy_to_take_a_connection_is_there(tmp_path):
+    path = tmp_path / "http.sock"
+    with contextlib.ExitStack() as stack:
+        busy = stack.enter_context(socket.socket(socket.AF_UNIX))
+        busy.bind(str(path))
+        busy.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+                waiting.setblocking(False)
+                waiting.connect(str(path))
+        told = run(ORDERS, f"--http=unix:{path}")
+        assert told.returncode == 1 and "in use" in told.stderr, told
+
+
+def test_the_file_is_made_with_its_rights(tmp_path):
+    """Under any umask, and without a change afterwards, which would follow a link that took the file's place."""
+    libc = ctypes.CDLL(None)
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    in_attrib, in_create = 0x4, 0x100
+    assert libc.inotify_add_watch(watch, os.fsencode(tmp_path), in_attrib | in_create) >= 0
+    umask = os.umask(0)
+    try:
+        with serving(tmp_path) as (_, paths):
+            assert [stat.S_IMODE(path.stat().st_mode) for path in paths.values()] == [0o660, 0o660]
+            events = os.read(watch, 65536)
+    finally:
+        os.umask(umask)
+        os.close(watch)
+    seen = set()
+    while events:
+        _, mask, _, length = struct.unpack_from("iIII", events)
+        name, events = events[16 : 16 + length].rstrip(b"\0"), events[16 + length :]
+        seen.add((name, mask))
+    assert {(name, mask) for name, mask in seen if name.endswith(b".sock")} == {(b"http.sock", in_create), (b"resp.sock", in_create)}
+
+
 def test_the_file_of_a_successor_stays(tmp_path):
     with serving(tmp_path) as (server, paths):
         paths["http"].unlink()
@@ -89,7 +129,7 @@ def test_nothing_else_is_replaced(there, tmp_path):
     [
         ("--http=unix:ids.sock", "is no absolute path"),
         ("--admin=unix:/run/admin.sock", "probes ask an address"),
-        (f"--resp=unix:/{'x' * 200}", "SUN_LEN"),
+        (f"--resp=unix:/{'x' * 200}", "at most some 100 bytes"),
         ("--http=unix:/no/such/folder/ids.sock", "No such file"),
     ],
 )
