@@ -1,5 +1,5 @@
 """The cost of a request in instructions and in system calls, beside redis-server and hyper alone, and of one that is refused beside one that is
-answered: count.py SERVER TOOLS.
+answered: count.py SERVER TOOLS [TITLE]. With TITLE, only the rows that have it in their title.
 
 Times differ from run to run; these counts do not. Instructions are those outside the kernel, as callgrind counts them. Under it a
 reading of the clock is a system call, so the 60 or so instructions that one takes are not among them.
@@ -45,7 +45,7 @@ def run(under, folder, command, ports, asked, depth, count):
 
 def instructions(folder, *how):
     out = folder / "callgrind"
-    run(["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"], folder, *how)
+    run(["valgrind", "--quiet", "--max-threads=1000", "--tool=callgrind", f"--callgrind-out-file={out}"], folder, *how)
     return int(re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.MULTILINE)[1])
 
 
@@ -59,7 +59,7 @@ def of_a_request(count, *how):
     return (count(*how, MANY) - count(*how, FEW)) / (MANY - FEW)
 
 
-def main(program, tools):
+def main(program, tools, wanted=""):
     process.exit_on_signals()
     http, resp = (ONE, b'"]}'), (INCR, b"\r\n")
     frazil, floor = frazil_server(program), pathlib.Path(tools).resolve() / "floor"
@@ -69,17 +69,16 @@ def main(program, tools):
         for title, more in [("", []), (" with its time limit", ["limited"])]
     ]
     pairs.append(("`INCR`; redis-server", (1, 16, 128), (frazil, 3, (1, resp)), (redis_server, 1, (0, resp))))
-    for title, names in [
-        ("", NAMES),
-        (" of 10,000", NAMES + [f"name-{number:05}=standard node={number % 1024} shared=true" for number in range(10_000)]),
-    ]:
-        many = frazil_server(program, names=names)
-        pairs.append((f"HTTP, a name that is not served{title}; one that is", (1,), (many, 3, (0, (NONE, b'"}}'))), (many, 3, (0, http))))
+    of_10_000 = frazil_server(program, names=NAMES + [f"name-{number:05}=standard node={number % 1024}" for number in range(10_000)])
+    for title, names in [("", frazil), (" of 10,000", of_10_000)]:
+        missing, served = (names, 3, (0, (NONE, b'"}}'))), (names, 3, (0, http))
+        pairs.append((f"HTTP, a name that is not served{title}; one that is", (1,), missing, served))
+    pairs.append((f"HTTP, 10,000 names; {len(NAMES)} names", (1,), (of_10_000, 3, (0, http)), (frazil, 3, (0, http))))
     table("of a request; the peer", "instructions", "peer", "ratio", "system calls", "peer")
     with tempfile.TemporaryDirectory(prefix="frazil-bench-") as folder:
         folder = pathlib.Path(folder)
         for title, depths, *servers in pairs:
-            for depth in depths:
+            for depth in depths if wanted in title else ():
                 ours, peers = (of_a_request(instructions, folder, *server, depth) for server in servers)
                 our_calls, peer_calls = (of_a_request(calls, folder, *server, depth) for server in servers)
                 counts = [f"{ours:,.0f}", f"{peers:,.0f}", f"{ours / peers:.2f}", f"{our_calls:.2f}", f"{peer_calls:.2f}"]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds frazil-server as it is released, and measures it beside redis-server and hyper alone: prints Markdown tables.
 # usage: bench/server/run.sh                  what it does in a second, how long answers take, idle connections
-#        bench/server/run.sh count            instructions and system calls of a request
+#        bench/server/run.sh count [TITLE]    instructions and system calls of a request; of the rows that have TITLE
 #        bench/server/run.sh memory SECONDS   its memory in each minute under load in every protocol; fails where it grows
 set -eu
 cd "$(dirname "$0")/../.."

@@ -66,8 +66,12 @@ impl Rate {
     /// # Errors
     /// `TOO_MANY_REQUESTS`.
     pub fn take(&self, count: NonZeroU32, whose: impl fmt::Display) -> Result<()> {
-        let taken = lock(&self.allowance).take(now(), count, self.most);
-        taken.map_err(|wait| refused(self.most, whose, wait))
+        self.try_take(count).map_err(|wait| refused(self.most, whose, wait))
+    }
+
+    /// Takes `count` of the allowance, or returns the time after which there are so many.
+    pub fn try_take(&self, count: NonZeroU32) -> std::result::Result<(), Duration> {
+        lock(&self.allowance).take(now(), count, self.most)
     }
 
     /// Gives back IDs that were taken for what is refused.

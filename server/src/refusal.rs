@@ -2,7 +2,7 @@
 
 use frazil::{Error, ErrorKind};
 use hyper::StatusCode;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::time::Duration;
 
 /// The reason for a refused request.
@@ -83,12 +83,20 @@ impl Refusal {
         out.extend(b"\r\n");
     }
 
-    pub fn to_json(&self) -> Value {
-        let mut error = json!({ "code": self.code, "message": self.message });
-        if let Some(ms) = self.retry_after_ms {
-            error["retry_after_ms"] = ms.into();
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            error: Reason<'a>,
         }
-        json!({ "error": error })
+        #[derive(Serialize)]
+        struct Reason<'a> {
+            code: &'static str,
+            message: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            retry_after_ms: Option<u64>,
+        }
+        let error = Reason { code: self.code, message: &self.message, retry_after_ms: self.retry_after_ms };
+        serde_json::to_string(&Body { error }).expect("texts and numbers have a form in JSON")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::metrics::Metrics;
 use crate::names::Name;
-use crate::rate::AddressRates;
+use crate::rate::{AddressRates, Rate};
 use crate::refusal::{Refusal, Result};
 use crate::refusal_log::RefusalLog;
 use crate::tls::Tls;
@@ -44,6 +44,8 @@ pub struct Limits {
 /// The pairs of letters that a search for the name that was meant compares on each side of it, and the most names on each side.
 const COMPARISONS: usize = 4096;
 const MOST_NEAR: usize = 16;
+/// The searches of a second: a person reads of a slip once, and a flood of wrong names must cost little more than answers.
+const SEARCHES: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
 pub struct Shared {
     pub limits: Limits,
@@ -56,6 +58,7 @@ pub struct Shared {
     pub metrics: Metrics,
     address_rates: Option<AddressRates>,
     pub refusal_log: RefusalLog,
+    searches: Rate,
     /// Sorted; set once all are open.
     names: OnceLock<Vec<Arc<Name>>>,
     ending: AtomicBool,
@@ -66,7 +69,8 @@ impl Shared {
         let metrics = Metrics::new(tls.as_ref().map(Tls::expires));
         let (names, ending) = (OnceLock::new(), AtomicBool::new(false));
         let address_rates = limits.ids_per_address.map(AddressRates::new);
-        Shared { limits, gate, tls, hosts, access_log, metrics, address_rates, refusal_log: RefusalLog::default(), names, ending }
+        let (refusal_log, searches) = (RefusalLog::default(), Rate::new(SEARCHES));
+        Shared { limits, gate, tls, hosts, access_log, metrics, address_rates, refusal_log, searches, names, ending }
     }
 
     pub fn serve(&self, mut names: Vec<Name>) {
@@ -126,7 +130,8 @@ impl Shared {
         self.gate.check(client.token.as_ref(), right, name)?;
         self.find(name).ok_or_else(|| {
             let short: String = name.chars().take(64).collect();
-            let near = did_you_mean(name, self.near(name));
+            let is_searched = self.searches.try_take(NonZeroU32::MIN).is_ok();
+            let near = if is_searched { did_you_mean(name, self.near(name)) } else { String::new() };
             Refusal::unknown(format!("{short:?} is not served here{near}"))
         })
     }
@@ -245,5 +250,7 @@ mod tests {
         }
         let many = shared((0..500).map(|n| format!("name-{n:06}-of-many")));
         assert!(told(&many, "name-000250-of-mayn").ends_with("(did you mean name-000250-of-many?)"));
+        let found = (0..10_000).filter(|_| told(&few, "ordesr").ends_with("(did you mean orders?)")).count();
+        assert!((1..5_000).contains(&found), "a flood of slips is searched for: {found}");
     }
 }

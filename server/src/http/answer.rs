@@ -77,7 +77,7 @@ pub fn plain(body: impl Into<Bytes>) -> Answer {
 
 /// Makes a refusal in JSON.
 pub fn refusal(refusal: &Refusal) -> Answer {
-    with_head(json(refusal.to_json().to_string()), refusal)
+    with_head(json(refusal.to_json()), refusal)
 }
 
 /// Removes the body and keeps its length in the header.
