@@ -1,4 +1,7 @@
-//! LogWriter on their way to a stream that may be slow: a pipe without a reader delays neither requests nor leases.
+//! Lines on their way to a stream that may be slow: a pipe without a reader delays neither requests nor leases.
+//!
+//! `tracing-appender` 0.2.5 loses lines without a count where a write fails, or where the stream is non-blocking and full; it joins a line that a
+//! full disk has cut with the next one; and its queue is bounded in lines, not in bytes.
 
 use std::io::{ErrorKind, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
