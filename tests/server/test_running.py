@@ -354,16 +354,23 @@ def resident_kib(server):
     return int(re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)[1])
 
 
+def open_connections(server, port):
+    metrics = server.ask("GET", "/metrics", port="admin")[2].decode()
+    return int(re.search(rf'^frazil_server_connections{{protocol="{port}"}} (\d+)$', metrics, re.MULTILINE)[1])
+
+
 def test_idle_connections_are_small(tmp_path):
-    """Each has asked once; hyper's two buffers of 8 KiB are most of it."""
+    """Each has asked once; hyper's two buffers of 8 KiB are most of it. One that has asked for nothing has none of them."""
     with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server, contextlib.ExitStack() as stack:
         count = 500
         for port, most_kib, ask in (
-            ("http", 20, b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            ("http", 16, b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n"),
             ("resp", 6, b"INCR orders\r\n"),
         ):
             before = resident_kib(server)
             clients = [stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]))) for _ in range(count)]
+            assert process.await_true(lambda port=port: open_connections(server, port) == count, PATIENCE_S)
+            assert (resident_kib(server) - before) / count < 6
             for client in clients:
                 client.sendall(ask)
                 assert client.recv(1000)

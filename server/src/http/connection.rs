@@ -6,19 +6,22 @@ use super::{Answer, head_alone};
 use crate::cancel_on::CancelOn;
 use crate::lingering_close::lingering_close;
 use crate::stop::Stop;
+use bytes::BytesMut;
 use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Version};
+use hyper::{Method, Request};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulConnection;
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::io::ErrorKind;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 /// The longest request line and headers, together; longer ones are 431.
@@ -28,6 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(75);
 /// The idle time after which an HTTP/2 connection sends a ping, and the time limit of its answer.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
+/// The begin of a connection of HTTP/2.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The most concurrent requests of an HTTP/2 connection.
 const STREAMS: u32 = 128;
 
@@ -49,13 +54,21 @@ pub async fn serve<F: Future<Output = Answer> + Send + 'static>(
 
 async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
     patience: Duration,
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     mut stop: Stop,
     at_once: impl Fn(&Request<Incoming>) -> Option<Answer> + Send + Sync + 'static,
     answer: impl Fn(Request<Incoming>) -> F + Send + Sync + 'static,
 ) {
+    let mut came = BytesMut::new();
+    // Until then it takes no room of hyper's.
+    let has_begun = matches!(stop.unless(timeout(patience, begin(&mut stream, &mut came))).await, Some(Ok(Ok(()))));
+    if !has_begun {
+        return end(Left { stream, held: vec![], is_quiet: came.is_empty() }).await;
+    }
+    let is_2 = came.starts_with(PREFACE);
     let (requests, written) = (Arc::new(Requests::default()), Arc::new(AtomicU64::new(0)));
-    let (pipeline, left) = Pipeline::new(stream, Arc::clone(&written));
+    let (pipeline, left) = Pipeline::new(stream, came.freeze(), Arc::clone(&written));
+    let io = TokioIo::new(pipeline);
     let mut watch = Watch { requests: Arc::clone(&requests), written, begun: 0, taken: 0 };
     let backpressure = Backpressure::default();
     let service = service_fn(move |mut request: Request<Incoming>| {
@@ -63,7 +76,6 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
         if let Some(answer) = at_once(&request) {
             return Answering::Done(Some(answer));
         }
-        let is_2 = request.version() == Version::HTTP_2;
         let asks_head = is_2 && request.method() == Method::HEAD;
         // In HTTP/1 an answer waits for the one before.
         if is_2 {
@@ -71,25 +83,43 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
         }
         Answering::UnderWay { answer: Box::pin(answer(request)), asks_head, _counted: Arc::clone(&requests) }
     });
-    let mut builder = Builder::new(TokioExecutor::new());
-    // hyper's header timeout starts with the first byte and costs a timer per request; `Watch` replaces it. A half-closed client still reads.
-    builder.http1().header_read_timeout(None).max_buf_size(LONGEST_HEAD).writev(false).half_close(true);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
-    builder.http2().max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
-    {
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(pipeline), service));
-        let end = async { while stop.unless(tokio::time::sleep(patience)).await.is_some() && !watch.is_idle() {} };
-        if CancelOn::new(Box::pin(end)).work(connection.as_mut()).await.is_none() {
-            // HTTP/2 tells the client in a frame which requests it may send again.
-            connection.as_mut().graceful_shutdown();
-            // Count from now on.
-            watch.is_idle();
-            // A broken connection is not an error of the server.
-            while timeout(GOODBYE, connection.as_mut()).await.is_err() && !watch.is_idle() {}
-        }
+    if is_2 {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder.timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
+        builder.max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
+        run(Box::pin(builder.serve_connection(io, service)), patience, &mut watch, stop).await;
+    } else {
+        let mut builder = http1::Builder::new();
+        // hyper's header timeout starts with the first byte and costs a timer per request; `Watch` replaces it. A half-closed client still
+        // reads.
+        builder.header_read_timeout(None).max_buf_size(LONGEST_HEAD).writev(false).half_close(true);
+        run(Box::pin(builder.serve_connection(io, service)), patience, &mut watch, stop).await;
     }
     if let Ok(left) = left.await {
         end(left).await;
+    }
+}
+
+/// Reads until it is known which version it is.
+async fn begin(stream: &mut (impl AsyncRead + Unpin), came: &mut BytesMut) -> std::io::Result<()> {
+    while came.len() < PREFACE.len() && PREFACE.starts_with(came) {
+        if stream.read_buf(came).await? == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(())
+}
+
+/// Runs a connection until it ends, is idle, or the server stops.
+async fn run(mut connection: Pin<Box<impl GracefulConnection>>, patience: Duration, watch: &mut Watch, mut stop: Stop) {
+    let end = async { while stop.unless(tokio::time::sleep(patience)).await.is_some() && !watch.is_idle() {} };
+    if CancelOn::new(Box::pin(end)).work(connection.as_mut()).await.is_none() {
+        // HTTP/2 tells the client in a frame which requests it may send again.
+        connection.as_mut().graceful_shutdown();
+        // Count from now on.
+        watch.is_idle();
+        // A broken connection is not an error of the server.
+        while timeout(GOODBYE, connection.as_mut()).await.is_err() && !watch.is_idle() {}
     }
 }
 
@@ -176,7 +206,6 @@ mod tests {
     use super::*;
     use crate::http::plain;
     use crate::stop;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     /// Returns the types of the whole HTTP/2 frames in a piece of input.
     fn frames(mut came: &[u8]) -> Vec<u8> {
@@ -203,6 +232,30 @@ mod tests {
         // Five pings.
         written.fetch_add(5 * 17, Ordering::Relaxed);
         assert!(watch.is_idle());
+    }
+
+    #[test]
+    fn each_version_is_known_byte_by_byte() {
+        const SETTINGS: u8 = 4;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let exchange = |request: &'static [u8]| {
+            runtime.block_on(async {
+                let (mut client, server) = tokio::io::duplex(4096);
+                let (_stopper, stop) = stop::channel();
+                tokio::spawn(serve_with(PATIENCE, server, stop, |_| None, |_| async { plain("") }));
+                for byte in request {
+                    client.write_all(&[*byte]).await.unwrap();
+                    tokio::task::yield_now().await;
+                }
+                let mut came = vec![];
+                client.read_buf(&mut came).await.unwrap();
+                came
+            })
+        };
+        assert!(frames(&exchange(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")).contains(&SETTINGS));
+        for request in [&b"PRI / HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n"] {
+            assert!(exchange(request).starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(request));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! hyper has `pipeline_flush` for that, which keeps all answers back while anything of a further request has come: there is no limit to how
 //! many, and those before a broken request, or before the end of the connection, are lost.
 
+use bytes::Bytes;
 use std::io::{IoSlice, Result};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ const HTTP_2: &[u8] = b"PRI ";
 pub struct Pipeline<S> {
     /// Only `drop` takes it.
     stream: Option<S>,
+    /// The bytes that were read before.
+    begun: Bytes,
     /// The bytes that are kept back.
     held: Vec<u8>,
     /// The number of them that are sent.
@@ -67,12 +70,12 @@ enum State {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Pipeline<S> {
-    /// With what is left of it at its end; `written` counts the bytes that the stream takes.
-    pub fn new(stream: S, written: Arc<AtomicU64>) -> (Self, oneshot::Receiver<Left<S>>) {
+    /// With what is left of it at its end; `begun` was read of the stream already, and `written` counts the bytes that it takes.
+    pub fn new(stream: S, begun: Bytes, written: Arc<AtomicU64>) -> (Self, oneshot::Receiver<Left<S>>) {
         let (tell, left) = oneshot::channel();
         let (stream, left_here) = (Some(stream), Some(tell));
-        let pipeline =
-            Pipeline { stream, held: vec![], sent: 0, state: State::New, wrote: false, asks: Asks::Nothing, written, left: left_here };
+        let (state, asks) = (State::New, Asks::Nothing);
+        let pipeline = Pipeline { stream, begun, held: vec![], sent: 0, state, wrote: false, asks, written, left: left_here };
         (pipeline, left)
     }
 
@@ -112,7 +115,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Pipeline<S> {
         // Requests go on coming only to who takes the answers.
         ready!(this.poll_send(context))?;
         let before = buffer.filled().len();
-        let read = this.stream().poll_read(context, buffer)?;
+        let begun = this.begun.split_to(this.begun.len().min(buffer.remaining()));
+        buffer.put_slice(&begun);
+        // With the rest: hyper's buffer grows where a head comes in two pieces.
+        let read = match this.stream().poll_read(context, buffer)? {
+            Poll::Pending if !begun.is_empty() => Poll::Ready(()),
+            read => read,
+        };
         if read.is_pending() {
             this.held = vec![];
         }
