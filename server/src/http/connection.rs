@@ -67,7 +67,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
     }
     let is_2 = came.starts_with(PREFACE);
     let (requests, written) = (Arc::new(Requests::default()), Arc::new(AtomicU64::new(0)));
-    let (pipeline, left) = Pipeline::new(stream, came.freeze(), Arc::clone(&written));
+    let (pipeline, left) = Pipeline::new(stream, came.freeze(), is_2, Arc::clone(&written));
     let io = TokioIo::new(pipeline);
     let mut watch = Watch { requests: Arc::clone(&requests), written, begun: 0, taken: 0 };
     let backpressure = Backpressure::default();

@@ -14,8 +14,6 @@ use tokio::sync::oneshot;
 
 /// The size below which it may wait for more.
 const MOST: usize = 16 * 1024;
-/// HTTP/2 gathers its frames itself.
-const HTTP_2: &[u8] = b"PRI ";
 
 /// A connection to a client of HTTP.
 pub struct Pipeline<S> {
@@ -58,23 +56,22 @@ enum Asks {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing has come yet.
-    New,
     /// The client has the answer to all that it has sent.
     Single,
     /// An answer was sent, and nothing has come since: if there is another one, then the requests came together.
     Answered,
     /// They do.
     Several,
+    /// HTTP/2 gathers its frames itself.
     Http2,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Pipeline<S> {
     /// With what is left of it at its end; `begun` was read of the stream already, and `written` counts the bytes that it takes.
-    pub fn new(stream: S, begun: Bytes, written: Arc<AtomicU64>) -> (Self, oneshot::Receiver<Left<S>>) {
+    pub fn new(stream: S, begun: Bytes, is_2: bool, written: Arc<AtomicU64>) -> (Self, oneshot::Receiver<Left<S>>) {
         let (tell, left) = oneshot::channel();
         let (stream, left_here) = (Some(stream), Some(tell));
-        let (state, asks) = (State::New, Asks::Nothing);
+        let (state, asks) = (if is_2 { State::Http2 } else { State::Single }, Asks::Nothing);
         let pipeline = Pipeline { stream, begun, held: vec![], sent: 0, state, wrote: false, asks, written, left: left_here };
         (pipeline, left)
     }
@@ -115,11 +112,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Pipeline<S> {
         // Requests go on coming only to who takes the answers.
         ready!(this.poll_send(context))?;
         let before = buffer.filled().len();
-        let begun = this.begun.split_to(this.begun.len().min(buffer.remaining()));
-        buffer.put_slice(&begun);
+        let has_begun = !this.begun.is_empty();
+        if has_begun {
+            let begun = this.begun.split_to(this.begun.len().min(buffer.remaining()));
+            buffer.put_slice(&begun);
+        }
         // With the rest: hyper's buffer grows where a head comes in two pieces.
         let read = match this.stream().poll_read(context, buffer)? {
-            Poll::Pending if !begun.is_empty() => Poll::Ready(()),
+            Poll::Pending if has_begun => Poll::Ready(()),
             read => read,
         };
         if read.is_pending() {
@@ -132,8 +132,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Pipeline<S> {
             asks => asks,
         };
         this.state = match this.state {
-            State::New if read.is_pending() => State::New,
-            State::New if buffer.filled()[before..].starts_with(HTTP_2) => State::Http2,
             State::Http2 | State::Several => this.state,
             _ => State::Single,
         };
@@ -180,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Pipeline<S> {
                 context.waker().wake_by_ref();
                 return Poll::Ready(Ok(()));
             }
-            State::New | State::Http2 => {}
+            State::Http2 => {}
         }
         ready!(this.poll_send(context))?;
         this.stream().poll_flush(context)
