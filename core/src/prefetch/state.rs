@@ -134,8 +134,12 @@ impl State {
         self.blocks.clear();
         self.prepared = 0;
         self.run.iter_mut().for_each(|run| run.dropped = true);
-        self.wanted = self.waiting() > 0;
+        self.wanted = false;
         self.wished = false;
+        // Also one that was woken, and has not looked yet: the filler may be at rest.
+        if self.waiting() > 0 {
+            self.order();
+        }
     }
 
     /// Why the last attempt failed, if waiting longer does not help.

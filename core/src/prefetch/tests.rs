@@ -269,6 +269,33 @@ fn a_caller_who_looks_again_waits_all_the_time() {
     });
 }
 
+/// A caller that was woken for a number may find it dropped, and then nothing else wakes the thread.
+#[test]
+fn a_discard_wakes_the_thread_for_a_caller_that_has_not_looked_yet() {
+    let (prefetch, tell, needs) = prefetch(Levels { low: 0, high: 0 }, None);
+    let (polls, since) = (Polls::new(Waker::noop().clone()), Instant::now());
+    let poll = || {
+        let taken = prefetch.take_one(Wait::polled(LONG, since, &polls));
+        polls.end_poll();
+        taken.map_err(|error| error.kind())
+    };
+    assert_eq!(poll(), Err(ErrorKind::WouldBlock));
+    needs.recv_timeout(LONG).unwrap();
+    tell.send(block(0, 1)).unwrap();
+    while prefetch.prepared() == Ok(0) {
+        assert!(since.elapsed() < LONG);
+    }
+    assert!(rests(&needs), "there is a number");
+    prefetch.drop_prepared().unwrap();
+    assert_eq!(poll(), Err(ErrorKind::WouldBlock));
+    needs.recv_timeout(LONG / 4).expect("a caller waits");
+    tell.send(block(1, 1)).unwrap();
+    while prefetch.prepared() == Ok(0) {
+        assert!(since.elapsed() < LONG);
+    }
+    assert_eq!(poll(), Ok(1));
+}
+
 #[test]
 fn a_thread_that_failed_rests_before_it_tries_again() {
     let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 1, high: 1 } };
