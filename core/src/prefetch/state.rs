@@ -272,6 +272,8 @@ impl State {
         let dropped = self.closed || run.dropped;
         match filled {
             Ok(Filled::Again(after)) => {
+                // An earlier failure is not this attempt's.
+                self.failed = false;
                 self.hungry |= need.hungry;
                 run.woken = need.woken;
                 run.rest = Some(Rest { since: now, pause: after });

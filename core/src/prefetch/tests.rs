@@ -297,6 +297,24 @@ fn a_discard_wakes_the_thread_for_a_caller_that_has_not_looked_yet() {
 }
 
 #[test]
+fn an_earlier_failure_is_not_the_reply_to_a_call_whose_attempt_is_not_over() {
+    let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 1, high: 1 } };
+    let (mut state, now) = (State::default(), Instant::now());
+    let attempt = |state: &mut State, filled| {
+        let Next::Fill(need) = state.next(now) else { panic!("numbers are wanted") };
+        state.done(need, filled, &filler, now);
+    };
+    state.order();
+    attempt(&mut state, Err(Error::new(ErrorKind::StoreCorrupt, "once")));
+    let request = state.requests.add(Wish::Number, Waker::noop().clone());
+    state.order();
+    attempt(&mut state, Ok(Filled::Again(Duration::ZERO)));
+    assert_eq!(state.requests.take(request), None, "the attempt has not failed");
+    attempt(&mut state, block(0, 1).map(|block| Filled::Blocks(vec![block])));
+    assert_eq!(state.requests.take(request), Some(Ok(())));
+}
+
+#[test]
 fn a_thread_that_failed_rests_before_it_tries_again() {
     let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 1, high: 1 } };
     let (mut state, now) = (State::default(), Instant::now());
