@@ -89,10 +89,11 @@ impl Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
+        // Also in a copy, which has the thread that holds the lock, and where the generation cannot be read now.
         if let Some(request) = self.request
-            && let Some(mut state) = self.buffer.own()
+            && !fork::mark().is_child_of(self.buffer.process)
         {
-            state.requests.remove(request);
+            self.buffer.lock().requests.remove(request);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The thread's work, driven step by step.
 
-use super::buffer::Buffer;
+use super::buffer::{Asked, Buffer};
 use super::filling::Filling;
 use super::state::{Next, State, Wish};
 use super::{Block, Fill, Filled, Levels, Need, Prefetch, Purpose};
@@ -312,6 +312,20 @@ fn an_earlier_failure_is_not_the_reply_to_a_call_whose_attempt_is_not_over() {
     assert_eq!(state.requests.take(request), None, "the attempt has not failed");
     attempt(&mut state, block(0, 1).map(|block| Filled::Blocks(vec![block])));
     assert_eq!(state.requests.take(request), Some(Ok(())));
+}
+
+/// The generation may be unreadable when a call ends, and readable again later.
+#[test]
+fn a_request_goes_with_its_call_unless_the_process_is_a_forked_child() {
+    // A later number than this process's is no ancestor's, and an earlier one is.
+    for (process, goes) in [(u64::MAX, true), (1, false)] {
+        let buffer = Arc::new(Buffer::new(process, None));
+        let wait = Wait::from(LONG);
+        let mut asked = Asked::before(&buffer, &wait);
+        asked.ask(&mut buffer.lock(), Wish::Number, &wait);
+        drop(asked);
+        assert_eq!(buffer.lock().requests.is_empty(), goes);
+    }
 }
 
 #[test]
