@@ -214,9 +214,10 @@ impl Prefetch {
             return Ok(());
         }
         let trouble = state.trouble.clone();
-        Err(match wait.max() < patience {
-            true => would_block(trouble),
-            false => self.purpose.too_late(since.elapsed(), trouble),
+        Err(match state.lasting_failure() {
+            Some(error) => error.clone(),
+            None if wait.max() < patience => would_block(trouble),
+            None => self.purpose.too_late(since.elapsed(), trouble),
         })
     }
 
@@ -229,13 +230,17 @@ impl Prefetch {
         while let Some(mut state) = buffer.own() {
             let left = patience.saturating_sub(since.elapsed()).min(wait.left());
             let is_over = asked.reply(&mut state).transpose()?.is_some();
-            if is_over || left.is_zero() || !asked.is_waiting() && state.has(wish) {
+            if is_over || !asked.is_waiting() && state.has(wish) {
                 return Ok(true);
             }
+            // Also for a call that may not wait: it comes back.
             if let Wish::Everything = wish
                 && !asked.is_waiting()
             {
                 state.order();
+            }
+            if left.is_zero() {
+                return Ok(true);
             }
             asked.ask(&mut state, wish, wait);
             drop(state);

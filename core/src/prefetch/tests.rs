@@ -211,6 +211,27 @@ fn what_failed_for_good_is_tried_again_by_who_prepares_later() {
 }
 
 #[test]
+fn whoever_prepares_without_waiting_has_numbers_prepared_and_learns_what_does_not_pass() {
+    let (prefetch, tell, needs) = prefetch(Levels { low: 1, high: 1 }, None);
+    let since = Instant::now();
+    let look = || prefetch.prepare(&Wait::from(Duration::ZERO)).map_err(|error| error.kind());
+    // Each look continues what an earlier one has begun.
+    let looks = || {
+        std::iter::repeat_with(look).find(|looked| *looked != Err(ErrorKind::WouldBlock) || since.elapsed() > LONG).expect("it is endless")
+    };
+    assert_eq!(look(), Err(ErrorKind::WouldBlock));
+    needs.recv_timeout(LONG).expect("numbers are wanted");
+    tell.send(Err(Error::new(ErrorKind::StoreCorrupt, "for good"))).unwrap();
+    assert_eq!(looks(), Err(ErrorKind::StoreCorrupt));
+    needs.recv_timeout(LONG).expect("the look that failed wants them again");
+    tell.send(block(0, 1)).unwrap();
+    while prefetch.prepared() == Ok(0) {
+        assert!(since.elapsed() < LONG);
+    }
+    assert_eq!(looks(), Ok(()));
+}
+
+#[test]
 fn a_caller_who_waits_is_told_what_does_not_pass() {
     let (prefetch, tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     tell.send(Err(Error::new(ErrorKind::StoreCorrupt, "for good"))).unwrap();
