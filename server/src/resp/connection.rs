@@ -12,9 +12,12 @@ use crate::shared::Shared;
 use crate::stop::Stop;
 use crate::yielding::PIECE;
 use bytes::{Buf, BytesMut};
+use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::coop::consume_budget;
@@ -156,23 +159,32 @@ async fn is_sent(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, unta
     }
 }
 
-async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, untaken: Duration) -> std::io::Result<()> {
+async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, untaken: Duration) -> io::Result<()> {
     for (turn, mut piece) in reply.bytes.chunks(PIECE).enumerate() {
         // Yield within a large batch.
         if turn > 0 {
             tokio::task::yield_now().await;
         }
         while !piece.is_empty() {
-            match timeout(untaken, stream.write(piece)).await?? {
-                0 => return Err(std::io::ErrorKind::WriteZero.into()),
+            match within(untaken, stream.write(piece)).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
                 count => piece = &piece[count..],
             }
         }
     }
-    timeout(untaken, stream.flush()).await??;
+    within(untaken, stream.flush()).await?;
     reply.bytes.clear();
     reply.bytes.shrink_to(KEPT);
     Ok(())
+}
+
+/// Waits for some work, and for no longer than a limit. What is done at once needs no timer.
+async fn within<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let mut work = pin!(work);
+    match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+        Poll::Ready(done) => done,
+        Poll::Pending => timeout(limit, work).await?,
+    }
 }
 
 #[cfg(test)]
@@ -183,10 +195,9 @@ mod tests {
     use crate::stop;
     use crate::tokens::Gate;
     use crate::yielding;
-    use std::future::Future;
     use std::path::PathBuf;
     use std::pin::Pin;
-    use std::task::{Context, Poll, ready};
+    use std::task::{Context, ready};
     use tokio::io::{DuplexStream, ReadBuf};
     use tokio::task::JoinHandle;
 
@@ -289,7 +300,7 @@ mod tests {
     struct Talker;
 
     impl AsyncRead for Talker {
-        fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
             ready!(pin!(consume_budget()).poll(context));
             let count = room.remaining() / b"PING\r\n".len();
             room.put_slice(&b"PING\r\n".repeat(count));
