@@ -67,6 +67,11 @@ impl<W> Requests<W> {
         self.list.iter().filter(|request| !matches!(request.reply, Some(Err(_)))).map(|request| &request.wish)
     }
 
+    /// The wishes of those that were told to look again, and have not looked yet.
+    pub(crate) fn woken(&self) -> impl Iterator<Item = &W> {
+        self.list.iter().filter(|request| matches!(request.reply, Some(Ok(())))).map(|request| &request.wish)
+    }
+
     /// Answers those that wait, as far as there is a reply, and wakes their callers.
     pub(crate) fn answer(&mut self, mut reply: impl FnMut(&W) -> Option<Result<()>>) {
         for request in &mut self.list {

@@ -93,7 +93,10 @@ impl Drop for Asked {
         if let Some(request) = self.request
             && !fork::mark().is_child_of(self.buffer.process)
         {
-            self.buffer.lock().requests.remove(request);
+            let mut state = self.buffer.lock();
+            state.requests.remove(request);
+            // A number that it was woken for is the next one's.
+            state.answer();
         }
     }
 }

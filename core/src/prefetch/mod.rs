@@ -230,7 +230,7 @@ impl Prefetch {
         while let Some(mut state) = buffer.own() {
             let left = patience.saturating_sub(since.elapsed()).min(wait.left());
             let is_over = asked.reply(&mut state).transpose()?.is_some();
-            if is_over || !asked.is_waiting() && state.has(wish) {
+            if is_over || !asked.is_waiting() && (state.closed || state.has(wish)) {
                 return Ok(true);
             }
             // Also for a call that may not wait: it comes back.

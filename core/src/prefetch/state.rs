@@ -213,14 +213,16 @@ impl State {
         }
     }
 
-    /// Answers the calls that wait, as far as there is a reply.
-    fn answer(&mut self) {
+    /// Answers the calls that wait, as far as there is a reply: for a number as many as there are numbers, the first ones first.
+    pub(super) fn answer(&mut self) {
         let mut requests = std::mem::take(&mut self.requests);
-        requests.answer(|wish| match self.lasting_failure() {
+        let woken = requests.woken().filter(|wish| matches!(wish, Wish::Number)).count() as u64;
+        let mut numbers = (woken..self.prepared).map(|_| Ok(()));
+        requests.answer(|wish| match (wish, self.lasting_failure()) {
             _ if self.closed => Some(Err(Error::closed())),
-            _ if self.has(*wish) => Some(Ok(())),
-            Some(_) if self.prepared > 0 => Some(Ok(())),
-            failure => failure.cloned().map(Err),
+            (Wish::Number, _) if self.prepared > 0 => numbers.next(),
+            _ if self.has(*wish) || self.prepared > 0 && self.lasting_failure().is_some() => Some(Ok(())),
+            (_, failure) => failure.cloned().map(Err),
         });
         self.requests = requests;
     }

@@ -394,3 +394,21 @@ fn a_polled_call_is_woken_when_there_is_a_number() {
     woken.recv_timeout(LONG).expect("there is a number");
     assert_eq!((poll(), prefetch.waiting()), (Ok(5), 0));
 }
+
+#[test]
+fn as_many_calls_are_woken_as_there_are_numbers() {
+    let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 0, high: 0 } };
+    let (buffer, wait) = (Arc::new(Buffer::new(u64::MAX, None)), Wait::from(LONG));
+    let mut calls: Vec<_> = (0..3).map(|_| Asked::before(&buffer, &wait)).collect();
+    calls.iter_mut().for_each(|asked| asked.ask(&mut buffer.lock(), Wish::Number, &wait));
+    let woken = || buffer.lock().requests.woken().count();
+    buffer.lock().order();
+    for expected in [1, 2] {
+        let now = Instant::now();
+        let Next::Fill(need) = buffer.lock().next(now) else { panic!("numbers are wanted") };
+        buffer.lock().done(need, block(0, 1).map(|block| Filled::Blocks(vec![block])), &filler, now);
+        assert_eq!(woken(), expected);
+    }
+    drop(calls.remove(0));
+    assert_eq!((woken(), buffer.lock().requests.hopeful().count()), (2, 2), "the next one has what the first one left");
+}
