@@ -1,5 +1,6 @@
 #!/bin/sh
-# Packs the C library as it is released, full and lean, for TARGET (this machine): build/package/c/frazil-VERSION-TARGET.tar.gz.
+# Packs the C library as it is released, full and lean, for TARGET (this machine): build/package/c/frazil-VERSION-TARGET.tar.gz, and
+# lists the crates that are linked into it: .cdx.json.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/release-settings.sh
@@ -18,12 +19,15 @@ pack() { # SUFFIX [CARGO-ARGUMENT]...
     native=${CARGO_TARGET_DIR:-$PWD/target}/$TARGET/release/frazil$1.native-static-libs
     shift
     # rustc tells each time where it wrote the list, which nobody asked for.
-    from=$(scripts/release-build.sh --package frazil-c "$@" -- --print "native-static-libs=$native" 2> "$out/log") || { cat "$out/log" >&2; exit 1; }
+    from=$(scripts/release-build.sh --package frazil-c $features "$@" -- --print "native-static-libs=$native" 2> "$out/log") || { cat "$out/log" >&2; exit 1; }
     c-api/lay_out.sh "$from" "$native" "$out/$name" > /dev/null
     # Cargo strips no static library, and this machine's tool knows no other processor's.
     strip -S "$out/$name/lib/libfrazil.a" 2> /dev/null || true
     tar -czf "$out/$name.tar.gz" -C "$out" $root "$name"
     rm -rf "${out:?}/$name" "$out/log"
+    python3 scripts/sbom.py "$out/$name.cdx.json" frazil-c $features
 }
+features=''
 pack ''
-pack -lean --no-default-features --config c-api/lean.toml
+features=--no-default-features
+pack -lean --config c-api/lean.toml

@@ -1,15 +1,17 @@
-// Packs what npm publishes: the package itself, and the package of one platform with its addon.
-// usage: node node/pack.mjs TRIPLE ADDON FOLDER
+// Packs what npm publishes: the package itself, and the package of one platform with its addon and the list of the crates in it, which
+// scripts/sbom.py has made.
+// usage: node node/pack.mjs TRIPLE ADDON FOLDER [LIST]
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const [target, addon, folder] = process.argv.slice(2)
+const [target, addon, folder, list] = process.argv.slice(2)
 const here = fileURLToPath(new URL('.', import.meta.url))
 const main = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
 const { binaryName, targets } = main.napi
 const licences = ['LICENSE-MIT', 'LICENSE-APACHE']
+const listed = list ? ['sbom.cdx.json'] : []
 
 /** The package.json of a target's package: npm installs it where `os`, `cpu` and `libc` fit. */
 function packageOf(triple) {
@@ -23,7 +25,7 @@ function packageOf(triple) {
   const description = `The addon of frazil for ${platform}`
   return {
     name: `frazil-${platform}`, version, description, homepage, bugs, repository, license, engines, os: [os], cpu: [cpu],
-    ...(libc && { libc: [libc] }), main: file, files: [file, ...licences],
+    ...(libc && { libc: [libc] }), main: file, files: [file, ...listed, ...licences],
   }
 }
 
@@ -57,6 +59,7 @@ for (const manifest of platforms) {
   const to = write(manifest, readme, licences)
   if (manifest === platforms[targets.indexOf(target)]) {
     copyFileSync(addon, join(to, manifest.main))
+    listed.forEach(name => copyFileSync(list, join(to, name)))
     pack(to)
   }
 }

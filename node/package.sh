@@ -14,4 +14,5 @@ npm ci --prefix tests/node --no-audit --no-fund --loglevel=error
 node/lite/build.sh
 rm -rf build/package/node
 mkdir -p build/package/node
-node node/pack.mjs "$TARGET" "$from/$addon" build/package/node
+python3 scripts/sbom.py build/sbom/frazil-node.cdx.json frazil-node
+node node/pack.mjs "$TARGET" "$from/$addon" build/package/node build/sbom/frazil-node.cdx.json

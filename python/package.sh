@@ -18,4 +18,6 @@ maturin() {
     told=$(command maturin "$@" --manifest-path python/Cargo.toml --out $out 2>&1) || { echo "$told" >&2; exit 1; }
 }
 maturin sdist
-maturin build --locked --release --strip --target "$TARGET" "$@"
+# PEP 770: a wheel holds it in `sboms`.
+python3 scripts/sbom.py build/sbom/frazil.cdx.json frazil-python
+maturin build --sbom-include "$PWD/build/sbom/frazil.cdx.json" --locked --release --strip --target "$TARGET" "$@"

@@ -4,6 +4,7 @@
 that `make test` has built before: the short form.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -22,6 +23,12 @@ HOST = re.search(r"^host: (.*)$", subprocess.run(["rustc", "-vV"], check=True, c
 def shares_the_unwinder(library):
     """Tells whether a library for glibc, given as bytes, uses the process's unwinder and not one that zig has put into it."""
     return b"libgcc_s.so.1\0" in library and b"libunwind:" not in library
+
+
+def names_its_crates(document, library):
+    """Tells whether a CycloneDX document, as text, names all crates whose files the texts of a release's library, given as bytes, name."""
+    found = {crate.decode() for crate in re.findall(rb"/cargo/registry/src/[^/]+/([\w.+-]+)/", library)}
+    return found and found <= {f"{its['name']}-{its['version']}" for its in json.loads(document)["components"]}
 
 
 @pytest.fixture(scope="session")

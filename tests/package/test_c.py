@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PACKAGES, ROOT, VERSION, shares_the_unwinder
+from conftest import HOST, PACKAGES, ROOT, VERSION, names_its_crates, shares_the_unwinder
 
 MAJOR, MINOR, PATCH = map(int, VERSION.split("."))
 GUIDE = (ROOT / "docs/c-cpp.md").read_text()
@@ -253,12 +253,14 @@ def test_unreals_item_ids(tmp_path, prefix):
 def test_release_archive(prefix, lean, packages):
     if not packages:
         pytest.skip("debug libraries are large, and run on this machine's glibc")
-    for installed, most in ((prefix, 6_000_000), (lean, 1_310_000)):
+    for installed, suffix, most in ((prefix, "", 6_000_000), (lean, "-lean", 1_330_000)):
         library = installed / "lib/libfrazil.so"
         assert library.stat().st_size <= most, f"{library.stat().st_size} bytes"
         needs = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([\d.]+)", run("objdump", "-T", library))}
         assert needs and max(needs) <= (2, 17), f"glibc {max(needs)}"
         assert shares_the_unwinder(library.read_bytes())
+        document = packages / f"c/frazil-{VERSION}-{HOST}{suffix}.cdx.json"
+        assert names_its_crates(document.read_text(), library.read_bytes())
 
 
 def test_make_install(project, packages):

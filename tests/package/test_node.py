@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from conftest import PACKAGES, ROOT, shares_the_unwinder
+from conftest import PACKAGES, ROOT, names_its_crates, shares_the_unwinder
 
 TOOLS = ROOT / "tests/node/node_modules/.bin"
 # An ID, its time, node and sequence.
@@ -267,6 +267,7 @@ full_form = pytest.mark.skipif(not PACKAGES, reason="in the full form only: `mak
 def test_the_addon_needs_glibc_2_17_at_most(run, installed, platform):
     addon = installed / "node_modules" / platform["name"] / platform["main"]
     assert shares_the_unwinder(addon.read_bytes())
+    assert names_its_crates((addon.parent / "sbom.cdx.json").read_text(), addon.read_bytes())
     told = run(installed, "readelf", "--wide", "--version-info", addon)
     needed = {tuple(map(int, version.split("."))) for version in re.findall(r"Name: GLIBC_([\d.]+)", told)}
     assert needed and max(needed) <= (2, 17)

@@ -13,7 +13,7 @@ from email.parser import BytesParser
 from pathlib import Path
 
 import pytest
-from conftest import PACKAGES, ROOT, shares_the_unwinder
+from conftest import PACKAGES, ROOT, names_its_crates, shares_the_unwinder
 
 FOLDER = Path(PACKAGES, "python").resolve() if PACKAGES else ROOT / "build/wheels"
 TOOLS = ROOT / "build/tools/bin"
@@ -180,7 +180,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     paths = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     sources = {f"frazil/{path.relative_to(package)}" for path in paths}
     about = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE-APACHE", "licenses/LICENSE-MIT"}
-    assert names == sources | about | {"frazil/_frazil.abi3.so"}
+    listed = {"sboms/frazil.cdx.json"} if PACKAGES else set()
+    assert names == sources | about | listed | {"frazil/_frazil.abi3.so"}
     assert not PACKAGES or native.file_size <= 7_500_000, "the extension is stripped and has no more than 7.5 MB"
 
 
@@ -210,7 +211,10 @@ def test_the_wheel_runs_on_old_systems(wheel):
     assert oldest in wheel.name
     assert f'"{oldest}' in told(TOOLS / "auditwheel", "show", wheel).split("is consistent with")[1]
     with zipfile.ZipFile(wheel) as files:
-        assert shares_the_unwinder(files.read("frazil/_frazil.abi3.so")) == ("manylinux" in wheel.name)
+        native = files.read("frazil/_frazil.abi3.so")
+        [document] = [name for name in files.namelist() if name.endswith("/sboms/frazil.cdx.json")]
+        assert names_its_crates(files.read(document), native)
+    assert shares_the_unwinder(native) == ("manylinux" in wheel.name)
 
 
 @release
