@@ -19,7 +19,7 @@ case ${1:-} in
         done ;;
     # What is downloaded by hand can be checked by hand.
     sums)
-        (cd build/package/c && sha256sum -- *.tar.gz && cd ../server && sha256sum -- *.tar.gz) > build/package/SHA256SUMS ;;
+        (cd build/package && for folder in c server engines crates; do (cd "$folder" && sha256sum -- *); done) > build/package/SHA256SUMS ;;
     # One image for both processors; nothing runs while it is built, so that none is emulated.
     image)
         layout=$(mktemp -d)
@@ -33,6 +33,6 @@ case ${1:-} in
             --file server/dist/Containerfile.release "$layout" ;;
     page)
         gh release view "$2" > /dev/null || gh release create "$2" --verify-tag --generate-notes \
-            build/package/c/*.tar.gz build/package/server/*.tar.gz build/package/SHA256SUMS ;;
+            build/package/{c,server,engines,crates}/* build/package/SHA256SUMS ;;
     *) echo 'usage: scripts/publish.sh crates | npm | sums | image NAME | page TAG' >&2; exit 2 ;;
 esac

@@ -5,12 +5,17 @@
 #   try                    installs and runs it, where libc is musl in containers of Alpine
 #   free-threaded PYTHON.. builds the wheels of free-threaded Pythons, in place of the others
 #   leave                  removes what every platform makes alike: it comes from one
+#   crates                 lists the crates that the command line of crates.io is linked with
+#   engines [FOLDER]       packs the C libraries of all platforms for .NET and game engines: those in FOLDER/c, which is build/package, into
+#                          FOLDER/engines
+#   try-engines            checks these packages by the rules of their formats
 #   check-tag TAG          fails unless the tag is v and the version
 set -euo pipefail
 cd "$(dirname "$0")/.."
 TARGET=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
 export TARGET
 first=x86_64-unknown-linux-gnu
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 
 case ${1:-} in
     build)
@@ -36,8 +41,38 @@ case ${1:-} in
         esac ;;
     free-threaded) python/package.sh --features free-threaded --interpreter "${@:2}" ;;
     leave) [ "$TARGET" = "$first" ] || rm build/package/python/*.tar.gz build/package/node/frazil-[0-9]*.tgz ;;
+    crates) TARGET=all python3 scripts/sbom.py "build/package/crates/frazil-cli-$version.cdx.json" frazil-cli ;;
+    engines)
+        folder=$(cd "${2:-build/package}" && pwd)
+        packed=$folder/engines platforms=() lists=()
+        out=$(mktemp -d)
+        trap 'rm -rf "$out"' EXIT
+        rm -rf "$packed"
+        mkdir "$packed"
+        for archive in "$folder"/c/frazil-"$version"-*.tar.gz; do
+            name=${archive##*/} name=${name%.tar.gz}
+            case $name in *-lean) continue ;; esac
+            tar -xzf "$archive" -C "$out"
+            target=${name#"frazil-$version-"}
+            platforms+=("$target=$out/$name")
+            # Others' extensions for Godot are linked by zig.
+            [ "$target" = "$TARGET" ] || scripts/release-tools.sh
+            lists+=("${archive%.tar.gz}.cdx.json")
+        done
+        PATH=$PWD/build/tools/bin:$PATH packaging/engines.sh "$out" "${platforms[@]}"
+        mv "$out/nuget/Frazil.$version.nupkg" "$packed"
+        # Unity takes an archive as npm packs one. A project takes the others' folders as they are.
+        mv "$out/unity" "$out/package"
+        tar -czf "$packed/frazil-unity-$version.tgz" -C "$out" --owner=0 --group=0 package
+        for engine in godot unreal; do
+            (cd "$out/$engine" && python3 -m zipfile -c "$packed/frazil-$engine-$version.zip" ./*)
+        done
+        python3 scripts/sbom.py "$packed/frazil-engines-$version.cdx.json" --merge "${lists[@]}" ;;
+    try-engines)
+        python3 -m venv build/checks
+        build/checks/bin/python -m pip install --quiet --disable-pip-version-check "$(grep '^pytest==' tests/python/requirements.txt)"
+        FRAZIL_PACKAGES=build/package build/checks/bin/python -m pytest -q -rs tests/package/test_engines.py ;;
     check-tag)
-        version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
         [ "${2:-}" = "v$version" ] || { echo "the tag ${2:-} is not v$version, the version in Cargo.toml" >&2; exit 1; } ;;
-    *) echo 'usage: scripts/release.sh build | try | free-threaded PYTHON... | leave | check-tag TAG' >&2; exit 2 ;;
+    *) echo 'usage: scripts/release.sh build | try | free-threaded PYTHON... | leave | crates | engines [FOLDER] | try-engines | check-tag TAG' >&2; exit 2 ;;
 esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that there is all that a run needs: Debian's packages are installed when we are root, anything else is named.
-# usage: scripts/setup.sh [--check | --demo | --demo-server | --example | --bench | --frameworks | --package]: less than `make test`
-# needs, or more
+# usage: scripts/setup.sh [--check | --demo | --demo-server | --example | --bench | --frameworks | --package | --engines]: less than
+# `make test` needs, or more
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:---test}
@@ -48,9 +48,6 @@ if wanted test; then
     # A test has them complete the command's words.
     need zsh zsh
     need fish fish
-    # They compile the C# binding, and run it.
-    need mcs mono-mcs
-    need mono mono-runtime
     # The game servers of examples/ keep their inventory in it.
     need sqlite3 sqlite3
     [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
@@ -70,6 +67,11 @@ if wanted test; then
     # A test restores its snapshots.
     need etcdctl etcd-client
     [ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
+fi
+if wanted engines test; then
+    # They compile the C# binding, and run it.
+    need mcs mono-mcs
+    need mono mono-runtime
 fi
 if wanted demo-server test; then
     need curl curl
@@ -92,8 +94,8 @@ if wanted demo-server example test; then
     need setpriv util-linux
     [ -n "$(find /usr/lib/postgresql -name postgres -path '*/bin/*' -print -quit 2>/dev/null)" ] || missing+=(postgresql)
 fi
-# `make package` runs NuGet's own client.
-! [ "$purpose" = --package ] || need al mono-devel
+# The tests of a release run NuGet's own client.
+! [[ $purpose =~ ^--(package|engines)$ ]] || need al mono-devel
 
 if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "Installing ${missing[*]}"
@@ -125,7 +127,7 @@ if wanted test; then
     tests/adapters/python/newest.sh >/dev/null || absent+=("Python 3.12 or 3.13 as well, in PATH or in pyenv: current frameworks want it")
 fi
 # GB, less where it has been built before.
-case $purpose in --demo | --demo-server | --example) room=3 ;; --check) room=4 ;; *) room=9 ;; esac
+case $purpose in --demo | --demo-server | --example | --engines) room=3 ;; --check) room=4 ;; *) room=9 ;; esac
 [ ! -d target ] || room=2
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
 [ "$free" -ge $room ] || absent+=("$room GB of free disk space, and in $PWD there are $free")

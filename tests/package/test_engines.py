@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
+import tarfile
 import zipfile
 from xml.etree import ElementTree
 
@@ -16,6 +18,7 @@ from conftest import HOST, ROOT, VERSION
 GUIDE = (ROOT / "docs/c-cpp.md").read_text()
 STAND_INS = ROOT / "tests/package/stand_ins"
 GODOT = os.environ.get("FRAZIL_GODOT")
+ARCHIVES = {"unity": "tgz", "godot": "zip", "unreal": "zip"}
 OPC = "{http://schemas.openxmlformats.org/package/2006/%s}"
 NUSPEC = "{http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd}"
 # Of Microsoft's nuget.exe 5.8.0.
@@ -49,7 +52,45 @@ def every(out, prefix, tmp_path_factory):
     return folder / "out"
 
 
-@pytest.fixture(params=["out", "every"])
+@pytest.fixture(scope="session")
+def archives(packages, prefix, tmp_path_factory):
+    """A folder with the C archives of a release and the packages that scripts/release.sh engines makes of them."""
+    if packages and (packages / "engines").exists():
+        return packages
+    folder = tmp_path_factory.mktemp("archives")
+    if packages:
+        shutil.copytree(packages / "c", folder / "c")
+    else:
+        (folder / "c").mkdir()
+        name = f"frazil-{VERSION}-{HOST}"
+        with tarfile.open(folder / f"c/{name}.tar.gz", "w:gz", compresslevel=1) as archive:
+            archive.add(prefix, name)
+        subprocess.run([ROOT / "scripts/sbom.py", folder / f"c/{name}.cdx.json", "frazil-c"], check=True)
+    subprocess.run([ROOT / "scripts/release.sh", "engines", folder], check=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def released(archives, tmp_path_factory):
+    """The packages of a release, unpacked."""
+    folder, out = archives / "engines", tmp_path_factory.mktemp("released")
+    names = {f"Frazil.{VERSION}.nupkg", *(f"frazil-{name}-{VERSION}.{end}" for name, end in ARCHIVES.items())}
+    assert {path.name for path in folder.iterdir()} == names | {f"frazil-engines-{VERSION}.cdx.json"}
+    for name in names:
+        if name.endswith(".nupkg"):
+            (out / "nuget").mkdir()
+            shutil.copy(folder / name, out / "nuget")
+        else:
+            shutil.unpack_archive(folder / name, out / name.split("-")[1])
+    [package] = (out / "unity").iterdir()
+    assert package.name == "package"
+    package.rename(out / "moved")
+    (out / "unity").rmdir()
+    (out / "moved").rename(out / "unity")
+    return out
+
+
+@pytest.fixture(params=["out", "every", "released"])
 def laid_out(request):
     return request.getfixturevalue(request.param)
 
@@ -96,6 +137,29 @@ def test_every_platform_has_its_library(every):
     rids = ["linux-arm64", "linux-musl-arm64", "linux-musl-x64", "linux-x64", "osx-arm64", "osx-x64", "win-x64"]
     assert sorted(name.split("/")[1] for name in natives) == rids
     assert len(gdextension(every)["libraries"]) == 5
+
+
+def test_the_release_has_the_library_of_every_archive(archives, released):
+    """Each package has the bytes that the archive of its platform has, and names the crates in them."""
+    natives = {}
+    for path in archives.glob(f"c/frazil-{VERSION}-*.tar.gz"):
+        target = path.name.removeprefix(f"frazil-{VERSION}-").removesuffix(".tar.gz")
+        if target.endswith("-lean"):
+            continue
+        with tarfile.open(path) as archive:
+            [library] = [member for member in archive if member.isreg() and re.search(r"\.(so|dylib|dll)(\.|$)", member.name)]
+            natives[target] = archive.extractfile(library).read()
+    [package] = (released / "nuget").iterdir()
+    with zipfile.ZipFile(package) as archive:
+        held = [archive.read(name) for name in archive.namelist() if name.startswith("runtimes/")]
+    assert natives and sorted(held) == sorted(natives.values())
+    for engine in ("unity", "godot", "unreal"):
+        paths = [path for path in (released / engine).rglob("*frazil.*") if re.search(r"\.(so|dylib|dll)(\.|$)", path.name)]
+        libraries = [path.read_bytes() for path in paths if not path.name.endswith((".meta", ".lib"))]
+        assert libraries and set(libraries) <= set(natives.values())
+    [document] = archives.glob("engines/*.cdx.json")
+    properties = json.loads(document.read_text())["metadata"]["properties"]
+    assert sorted(its["value"] for its in properties) == sorted(natives)
 
 
 def test_nugets_client_validates_and_installs(out, run, packages, tmp_path):

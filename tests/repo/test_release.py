@@ -58,7 +58,7 @@ def test_the_workflows_call_what_is_there():
     assert {f"{folder}/package.sh" for folder in ("c-api", "python", "node", "server")} <= scripts
     assert {"scripts/release.sh", "scripts/publish.sh", "scripts/smoke.sh", ".ci/run"} <= scripts
     for script in scripts:
-        assert (ROOT / script).stat().st_mode & 0o100, script
+        assert pathlib.Path(script).name.startswith("test_") or (ROOT / script).stat().st_mode & 0o100, script
 
 
 def test_the_workflows_take_actions_by_commit_and_scripts_for_all_else():
@@ -142,16 +142,21 @@ def test_each_platform_leaves_what_comes_from_one(release, tmp_path):
 
 
 def test_sums_of_what_is_downloaded(release, tmp_path):
-    for name in ("c/frazil-7.8.9-a.tar.gz", "c/frazil-7.8.9-b.tar.gz", "server/frazil-server-7.8.9-a.tar.gz"):
+    names = ["c/frazil-7.8.9-a.tar.gz", "c/frazil-7.8.9-a.cdx.json", "server/frazil-server-7.8.9-a.tar.gz"]
+    names += ["engines/Frazil.7.8.9.nupkg", "crates/frazil-cli-7.8.9.cdx.json"]
+    for name in names:
         (tmp_path / "build/package" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "build/package" / name).write_text(name)
     assert release("scripts/publish.sh", "sums") == (0, "")
     # As after a download, where all are in one folder.
-    for path in tmp_path.glob("build/package/*/*.tar.gz"):
+    for path in tmp_path.glob("build/package/*/*"):
         shutil.copy(path, tmp_path)
     shutil.copy(tmp_path / "build/package/SHA256SUMS", tmp_path)
     done = subprocess.run(["sha256sum", "--check", "SHA256SUMS"], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert done.stdout.count(": OK") == 3
+    assert done.stdout.count(": OK") == len(names)
+    # Nothing is left out in silence.
+    shutil.rmtree(tmp_path / "build/package/engines")
+    assert release("scripts/publish.sh", "sums")[0] != 0
 
 
 def test_npm_gets_the_platforms_first_and_nothing_twice(release, tmp_path):
