@@ -55,6 +55,8 @@ function load(platform) {
         return require('frazil-darwin-arm64') // leave external
       case 'win32-x64-msvc':
         return require('frazil-win32-x64-msvc') // leave external
+      case 'win32-arm64-msvc':
+        return require('frazil-win32-arm64-msvc') // leave external
       default:
         return require('./frazil.node') // leave external
     }

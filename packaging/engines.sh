@@ -60,6 +60,7 @@ for platform; do
         x86_64-apple-darwin) rid=osx-x64 in_unity='OSXUniversal OSX x86_64' in_godot=macos.x86_64 zig=x86_64-macos ;;
         aarch64-apple-darwin) rid=osx-arm64 in_unity='OSXUniversal OSX ARM64' in_unreal=Mac in_godot=macos.arm64 zig=aarch64-macos ;;
         x86_64-pc-windows-*) rid=win-x64 in_unity='Win64 Windows x86_64' in_unreal=Win64 in_godot=windows.x86_64 zig=x86_64-windows-gnu ;;
+        aarch64-pc-windows-*) rid=win-arm64 in_godot=windows.arm64 zig=aarch64-windows-gnu ;;
         *) echo "no package has a place for $target" >&2; exit 2 ;;
     esac
     # shellcheck disable=SC2016

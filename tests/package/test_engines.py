@@ -24,7 +24,7 @@ NUSPEC = "{http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd}"
 # Of Microsoft's nuget.exe 5.8.0.
 NUGET_SHA256 = "5c5b9c96165d3283b2cb9e5b65825d343e0e7139b9e70a250b4bb24c2285f3ba"
 TARGETS = [f"{processor}-unknown-linux-{libc}" for processor in ("x86_64", "aarch64") for libc in ("gnu", "musl")]
-TARGETS += ["x86_64-apple-darwin", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"]
+TARGETS += ["x86_64-apple-darwin", "aarch64-apple-darwin", "x86_64-pc-windows-msvc", "aarch64-pc-windows-msvc"]
 
 
 @pytest.fixture(scope="session")
@@ -134,9 +134,9 @@ def test_every_platform_has_its_library(every):
     [package] = (every / "nuget").iterdir()
     with zipfile.ZipFile(package) as archive:
         natives = [name for name in archive.namelist() if name.startswith("runtimes/")]
-    rids = ["linux-arm64", "linux-musl-arm64", "linux-musl-x64", "linux-x64", "osx-arm64", "osx-x64", "win-x64"]
+    rids = ["linux-arm64", "linux-musl-arm64", "linux-musl-x64", "linux-x64", "osx-arm64", "osx-x64", "win-arm64", "win-x64"]
     assert sorted(name.split("/")[1] for name in natives) == rids
-    assert len(gdextension(every)["libraries"]) == 5
+    assert len(gdextension(every)["libraries"]) == 6
 
 
 def test_the_release_has_the_library_of_every_archive(archives, released):

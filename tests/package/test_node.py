@@ -187,6 +187,7 @@ FAKES = {
     ),
     "macOS": (f"platform: {{ value: 'darwin' }}, {ARCH}", "ADDON_NOT_FOUND", ["darwin-arm64", "from another platform"]),
     "Windows": ("platform: { value: 'win32' }, arch: { value: 'x64' }", "ADDON_NOT_FOUND", ["win32-x64-msvc"]),
+    "Windows on arm64": ("platform: { value: 'win32' }, arch: { value: 'arm64' }", "ADDON_NOT_FOUND", ["win32-arm64-msvc"]),
 }
 
 
