@@ -231,19 +231,30 @@ fn shortened(value: &str) -> String {
     }
 }
 
-/// A word as a shell takes it: POSIX, or both of Windows.
+/// Quotes a word of a command, which a user copies, for the shells of this system.
 pub(crate) fn shell_word(word: &str) -> String {
     quoted(word, cfg!(windows))
 }
 
-fn quoted(word: &str, windows: bool) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || if windows { "_-./:=+\\" } else { "_-./:=+@%," }.contains(c);
+/// Quotes a word for POSIX' shells, or for both of Windows, cmd.exe and PowerShell.
+///
+/// On Windows the word stands in double quotes, because cmd.exe has no others. Three things cannot be written for both shells:
+/// - `$`, a backtick and double quotes, straight or curly, have a meaning for PowerShell within double quotes. Such a word is quoted for
+///   PowerShell alone. Straight double quotes reach a program only from PowerShell 7.3 on.
+/// - `%NAME%` is replaced by cmd.exe, also within quotes, if a variable has that name.
+/// - Backslashes at the end of a quoted word are doubled, because a program takes the last one and the quote for a quote. PowerShell 7.3 and
+///   later pass them on doubled, which names the same folder.
+pub(crate) fn quoted(word: &str, windows: bool) -> String {
+    let unquoted = if windows { r"_-./:=+\" } else { "_-./:=+@%," };
+    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || unquoted.contains(c));
+    // PowerShell takes each of these for a single quote, and two in a row for the first one itself.
+    let doubled = |c| std::iter::repeat_n(c, if matches!(c, '\'' | '‘' | '’' | '‚' | '‛') { 2 } else { 1 });
     match word {
-        _ if word.chars().all(plain) => word.to_owned(),
-        _ if !windows => format!("'{}'", word.replace('\'', "'\\''")),
-        // Within double quotes PowerShell replaces these, and cmd.exe knows no other quotes.
-        _ if word.contains(|c| "$`\"".contains(c)) => format!("'{}'", word.replace('\'', "''")),
-        _ => format!("\"{word}\""),
+        // Without quotes PowerShell splits `-a.b` before the dot.
+        _ if is_plain && !(windows && word.starts_with('-')) => word.to_owned(),
+        _ if !windows => format!("'{}'", word.replace('\'', r"'\''")),
+        _ if word.contains(['$', '`', '"', '“', '”', '„']) => format!("'{}'", word.chars().flat_map(doubled).collect::<String>()),
+        _ => format!("\"{word}{}\"", &word[word.trim_end_matches('\\').len()..]),
     }
 }
 
@@ -260,11 +271,22 @@ mod tests {
     fn words_for_shells() {
         for (word, posix, windows) in [
             ("redis://h:1/0", "redis://h:1/0", "redis://h:1/0"),
-            ("file:/my ids", "'file:/my ids'", "\"file:/my ids\""),
-            (r"file:C:\ids", r"'file:C:\ids'", r"file:C:\ids"),
-            ("it's", r"'it'\''s'", "\"it's\""),
+            ("", "''", r#""""#),
+            ("file:/my ids", "'file:/my ids'", r#""file:/my ids""#),
+            (r"file:C:\ids\", r"'file:C:\ids\'", r"file:C:\ids\"),
+            (r"file:C:\my ids", r"'file:C:\my ids'", r#""file:C:\my ids""#),
+            (r"C:\my ids\", r"'C:\my ids\'", r#""C:\my ids\\""#),
+            (r"\\host\my ids\\", r"'\\host\my ids\\'", r#""\\host\my ids\\\\""#),
+            ("-x.y", "-x.y", r#""-x.y""#),
+            ("a,b@c", "a,b@c", r#""a,b@c""#),
+            ("redis://***@h/0", "'redis://***@h/0'", r#""redis://***@h/0""#),
+            ("mysql://h/b?c=1&d=%20", "'mysql://h/b?c=1&d=%20'", r#""mysql://h/b?c=1&d=%20""#),
+            ("a|b>c^d;(e)~{f}#g", "'a|b>c^d;(e)~{f}#g'", r#""a|b>c^d;(e)~{f}#g""#),
+            ("it's", r"'it'\''s'", r#""it's""#),
             ("it's a $5", r"'it'\''s a $5'", "'it''s a $5'"),
-            ("a,b@c", "a,b@c", "\"a,b@c\""),
+            ("a `b`", "'a `b`'", "'a `b`'"),
+            ("“ids” of ‘me’", "'“ids” of ‘me’'", "'“ids” of ‘‘me’’'"),
+            (r#"layout="time:41 node:10""#, r#"'layout="time:41 node:10"'"#, r#"'layout="time:41 node:10"'"#),
         ] {
             assert_eq!([quoted(word, false), quoted(word, true)], [posix, windows]);
         }

@@ -215,7 +215,7 @@ impl Tagged {
         let login = login_hint(&address);
         // What begins with a dash would be taken for an option.
         let end = if tag.starts_with('-') { "-- " } else { "" };
-        format!("frazil segment {} --namespace={namespace} --{shown} --start=N {end}{tag}{login}", shell_word(&address))
+        format!("frazil segment {} --namespace={namespace} --{shown} --start=N {end}{}{login}", shell_word(&address), shell_word(tag))
     }
 
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
@@ -337,12 +337,13 @@ mod tests {
             contest: Contest::default(),
         };
         let rest = "--namespace=shop --increment=2 --offset=1 --start=N";
-        assert_eq!(tagged("file:/a", "orders").command(), format!("frazil segment file:/a {rest} orders"));
-        assert_eq!(tagged("file:/it's", "-x").command(), format!("frazil segment 'file:/it'\\''s' {rest} -- -x"));
+        let [folder, own] = ["file:/a", "file:/it's"].map(|address| shell_word(&Address::parse(address).unwrap().to_string()));
+        assert_eq!(tagged("file:/a", "orders").command(), format!("frazil segment {folder} {rest} orders"));
+        assert_eq!(tagged("file:/it's", "-x").command(), format!("frazil segment {own} {rest} -- {}", shell_word("-x")));
         #[cfg(feature = "redis")]
         assert_eq!(
             tagged("redis://me:secret@h/0", "orders").command(),
-            format!("frazil segment 'redis://***@h/0' {rest} orders, with the user and the password for ***")
+            format!("frazil segment {} {rest} orders, with the user and the password for ***", shell_word("redis://***@h/0"))
         );
     }
 }

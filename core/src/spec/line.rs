@@ -1,7 +1,7 @@
 //! The canonical line of a spec, which shows no secret.
 
 use super::{KEYS, Spec, spec_error};
-use crate::error::Result;
+use crate::error::{self, Result};
 use crate::preset::STANDARD;
 use crate::secret::{self, Secret};
 use std::fmt;
@@ -33,6 +33,11 @@ impl Spec {
         self.values("store").ok().flatten().is_none_or(|stores| stores.iter().any(|store| store == "memory"))
     }
 
+    /// The line as a word of a command. On Windows the line's quotes are single, because the word's are double.
+    pub(super) fn word(&self, windows: bool) -> String {
+        error::quoted(&Line { spec: self, quote: if windows { '\'' } else { '"' } }.to_string(), windows)
+    }
+
     /// The value of a key as the line shows it.
     pub(super) fn shown(&self, key: &str) -> String {
         self.pairs.iter().find(|(name, _)| name == key).map_or_else(String::new, |(key, value)| shown_value(key, value))
@@ -47,25 +52,38 @@ fn shown_value(key: &str, value: &Secret) -> String {
     if key == "store" { secret::addresses(value.expose()) } else { secret::misplaced(value.expose()).into_owned() }
 }
 
-impl fmt::Display for Spec {
+/// A spec's canonical line, with one kind of quotes.
+struct Line<'a> {
+    spec: &'a Spec,
+    quote: char,
+}
+
+impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unnamed = if self.pairs.iter().any(|(key, _)| key == "layout") { "" } else { STANDARD };
-        f.write_str(&secret::misplaced(self.preset.as_deref().unwrap_or(unnamed)))?;
+        let Line { spec: Spec { preset, pairs, .. }, quote } = self;
+        let unnamed = if pairs.iter().any(|(key, _)| key == "layout") { "" } else { STANDARD };
+        f.write_str(&secret::misplaced(preset.as_deref().unwrap_or(unnamed)))?;
         let place = |key: &str| match key {
             "layout" => 0,
             "epoch" => 1,
             // Node fields stand where they were given, before the other keys.
             _ => KEYS.iter().position(|name| *name == key).map_or(2, |place| place + 1),
         };
-        let mut pairs: Vec<_> = self.pairs.iter().collect();
+        let mut pairs: Vec<_> = pairs.iter().collect();
         pairs.sort_by_key(|(key, _)| place(key));
         for (at, (key, value)) in pairs.into_iter().enumerate() {
             if at > 0 || key != "layout" {
                 f.write_str(" ")?;
             }
-            write!(f, "{key}={}", quoted(&shown_value(key, value)))?;
+            write!(f, "{key}={}", quoted(&shown_value(key, value), *quote))?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Line { spec: self, quote: '"' }.fmt(f)
     }
 }
 
@@ -75,11 +93,11 @@ impl fmt::Debug for Spec {
     }
 }
 
-fn quoted(value: &str) -> String {
+fn quoted(value: &str, quote: char) -> String {
     if !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\')) {
         return value.to_owned();
     }
-    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+    format!("{quote}{}{quote}", value.replace('\\', r"\\").replace(quote, &format!("\\{quote}")))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -138,6 +156,17 @@ mod tests {
             let again = Spec::parse(&spec.to_string()).unwrap();
             assert_eq!(again.value("store").unwrap().as_deref(), Some(store), "{spec}");
         }
+    }
+
+    #[test]
+    fn a_line_in_a_command() {
+        let spec = Spec::parse(r#"layout="time:41 node:10 sequence:12" clock='a\b it\'s'"#).unwrap();
+        let posix = r#"'layout="time:41 node:10 sequence:12" clock="a\\b it'\''s"'"#;
+        assert_eq!(spec.word(false), posix);
+        let windows = r#""layout='time:41 node:10 sequence:12' clock='a\\b it\'s'""#;
+        assert_eq!(spec.word(true), windows);
+        let line = windows.trim_matches('"');
+        assert_eq!(Spec::parse(line).unwrap().to_string(), spec.to_string());
     }
 
     #[test]

@@ -231,7 +231,7 @@ impl Spec {
         // A variable is named as it was given: what it holds may be a secret.
         let terms = Arc::make_mut(&mut contract.terms);
         terms.nodes = nodes_command(&self.shown("store"), &contract.namespace);
-        terms.line = self.without(&["store", "namespace"]).to_string();
+        terms.line = self.without(&["store", "namespace"]).word(cfg!(windows));
         Ok(Source::Leased(Arc::new(Contract { detached, spec: self.to_string().into(), ..contract })))
     }
 

@@ -58,7 +58,7 @@ impl History {
 fn accepting(store: &str, place: &str) -> String {
     let store = shell_word(store);
     match place.split_once('~') {
-        Some((namespace, tag)) => format!("frazil segment {store} --namespace={namespace} --start=N -- {tag}"),
+        Some((namespace, tag)) => format!("frazil segment {store} --namespace={namespace} --start=N -- {}", shell_word(tag)),
         None => format!("frazil nodes {store} --namespace {place} --accept"),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Terms {
     pub(crate) manual_clock: bool,
     /// The command with which an operator looks at the namespace.
     pub(crate) nodes: String,
-    /// The spec line without its store and namespace.
+    /// The spec line without its store and namespace, as a word of a command.
     pub(crate) line: String,
 }
 
@@ -46,7 +46,7 @@ impl Terms {
 
     /// The command that says that no ID of the namespace was ever issued.
     pub(crate) fn beginning(&self) -> String {
-        self.command(&format!("--begin {}", shell_word(&self.line)))
+        self.command(&format!("--begin {}", self.line))
     }
 }
 

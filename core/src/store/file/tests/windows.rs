@@ -51,7 +51,7 @@ fn a_private_folder_is_made_so_and_must_stay_so() {
         protect(&dir, list);
         match (folder::prepare(&dir, rules), writer) {
             (Ok(()), None) => {}
-            (Err(error), Some(writer)) => expect(&error, ErrorKind::StoreUnsuitable, &[writer, "may write", "icacls"]),
+            (Err(error), Some(writer)) => expect(&error, ErrorKind::StoreUnsuitable, &[writer, "may write", " /grant:r \"*S-1-"]),
             (found, _) => panic!("{list}: {found:?}"),
         }
         folder::prepare(&dir, folder::Rules { private: false, ..rules }).unwrap();

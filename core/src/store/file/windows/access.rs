@@ -3,7 +3,7 @@
 use super::super::folder::{Rules, WAYS_OUT};
 use super::super::refusal::{self, Refuse, is_absent};
 use super::place::{Folder, open_folder};
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Result, shell_word};
 use crate::windows::{Account, Local, attributes, done, for_this_account, sid_text, wide};
 use std::fs::{self, File};
 use std::io;
@@ -170,11 +170,8 @@ pub(in crate::store::file) fn open(dir: &Path, rules: Rules) -> Result<Option<Fi
     if rules.private
         && let Some(writer) = security.writer(&account)
     {
-        let path = dir.display();
-        let why = format!(
-            "{writer} may write to the folder: take that right away (icacls \"{path}\" /inheritance:r /grant:r \"%USERNAME%:(OI)(CI)F\"), or \
-             name it with store=file:"
-        );
+        let keep = keep(dir, &account).refuse(dir, dir)?;
+        let why = format!("{writer} may write to the folder: take that right away ({keep}), or name it with store=file:");
         return Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why));
     }
     Ok(Some(opened))
@@ -200,7 +197,14 @@ fn check_owner(dir: &Path, path: &Path, account: &Account, security: &Security, 
 
 /// The command that makes the administrators the owner.
 fn give(path: &Path) -> String {
-    format!("icacls \"{}\" /setowner *S-1-5-32-544", path.display())
+    format!("icacls {} /setowner {}", shell_word(&path.to_string_lossy()), shell_word("*S-1-5-32-544"))
+}
+
+/// The command that leaves this account alone the right to write. It names the account by its SID: each shell has its own form of a variable.
+fn keep(path: &Path, account: &Account) -> io::Result<String> {
+    // SAFETY: the account's SID is valid as long as the account.
+    let own = unsafe { sid_text(account.sid()) }?;
+    Ok(format!("icacls {} /inheritance:r /grant:r {}", shell_word(&path.to_string_lossy()), shell_word(&format!("*{own}:(OI)(CI)F"))))
 }
 
 /// A namespace's folder, if it is there; with `make`, it is made where it is not, with the rights that the folder hands down.

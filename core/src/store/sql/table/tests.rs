@@ -15,7 +15,7 @@ fn lines_that_are_refused() {
     use ErrorKind::{OutOfRange, Spec};
     let long = "t".repeat(129);
     for (line, kind, says) in [
-        ("t table=leaf store=file:/x", Spec, "store=file:/x is neither postgresql:// nor mysql://"),
+        ("t table=leaf store=file:x", Spec, "store=file:x is neither postgresql:// nor mysql://"),
         ("t table=leaf store=memory", Spec, "table=leaf"),
         ("t table=uid store=mysql://h/x", Spec, "table=\"uid\" is none of: leaf, tinyid"),
         ("t table=leaf", Spec, "a store is missing"),
