@@ -86,7 +86,7 @@ rows() { # TARGET SYSTEM SCRIPT SUITE...
 core='core fresh guard interop process stats values' processes='leases segments worker waits pending observe'
 for part in $wanted; do
     case $part in
-        windows) rows x86_64-pc-windows-gnu sid windows.sh $core cli command kills c python node ;;
+        windows) rows x86_64-pc-windows-gnu sid windows.sh $core cli command kills c python node server ;;
         quick) rows x86_64-pc-windows-gnu sid windows.sh core values ;;
         arm64) rows aarch64-unknown-linux-gnu arm64 linux.sh $core $processes c python node ;;
         musl)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A suite for Windows, within the folder of platforms.sh: builds the binding that it tests, and runs it under Wine. The last line is libtest's.
-# usage: scripts/platforms/windows.sh build | core | a file of core/tests | cli | command | kills | c | python | node    TARGET
+# usage: scripts/platforms/windows.sh build | core | a file of core/tests | cli | command | kills | c | python | node | server    TARGET
 set -euo pipefail
 system=windows
 . scripts/platforms/common.sh
@@ -86,9 +86,18 @@ run_node() {
     result
 }
 
+# The server is for Unix: its build says so in one sentence, and nothing fails before that.
+run_server() {
+    local log=/build/server.log
+    ! cargo check "${cargo[@]}" -p frazil-server 2> $log || { echo "frazil-server was built" >&2; exit 1; }
+    cat $log
+    count "$(grep -c "^error: .* frazil-server is for Unix, and $target is not" $log)" "$(grep -c '^error\[' $log)"
+    result
+}
+
 case $suite in
     build) build_tests cargo -p frazil -p frazil-cli --features frazil/stores,frazil/admin,frazil/lend ;;
-    c | python | node) "run_$suite" ;;
+    c | python | node | server) "run_$suite" ;;
     kills) scripts/platforms/kills.py "$built/frazil.exe" 100 ;;
     # A Ctrl-C reaches all programs of a console.
     command) RUST_TEST_THREADS=1 run_rust .exe in_console ;;

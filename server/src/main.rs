@@ -22,9 +22,6 @@
 //! | `health` | the question of a probe |
 //! | `run` | the life of the process |
 
-#[cfg(not(unix))]
-compile_error!("frazil-server is for Unix: on Windows run its image, or build it in WSL");
-
 mod access_log;
 mod admin;
 mod cancel_on;
