@@ -31,6 +31,8 @@ mod table;
 mod tally;
 mod text;
 mod whole;
+#[cfg(windows)]
+mod windows;
 mod work;
 
 pub(super) use arguments::MergeAudit;

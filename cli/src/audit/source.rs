@@ -3,7 +3,7 @@
 use super::super::screen::plain;
 use super::failure::{Failure, Outcome};
 use super::work::Identity;
-use frazil::admin::{Secret, address, resolve, shown};
+use frazil::admin::{Secret, address, resolve};
 use frazil::{Error, ErrorKind};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ impl Source {
             Some("csv") => Kind::Csv { path, delimiter: b',' },
             Some("tsv") => Kind::Csv { path, delimiter: b'\t' },
             Some(binary @ ("parquet" | "db" | "sqlite" | "sqlite3" | "gz" | "zst" | "xlsx")) => {
-                return Err(Failure::Input(format!("the source {} is no text: {}", shown(&text), mend(binary))));
+                return Err(Failure::Input(format!("the source {} is no text: {}", plain(&text), mend(binary))));
             }
             _ => Kind::Text(path),
         };
@@ -126,13 +126,10 @@ fn identity(path: &Path, file: &File) -> std::io::Result<Identity> {
     #[cfg(unix)]
     let (device, inode, changed_ns) = {
         use std::os::unix::fs::MetadataExt;
-        (metadata.dev(), metadata.ino(), metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec()))
+        (metadata.dev(), u128::from(metadata.ino()), metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec()))
     };
     #[cfg(windows)]
-    let (device, inode, changed_ns) = {
-        let file = winapi_util::file::information(file)?;
-        (file.volume_serial_number(), file.file_index(), 0)
-    };
+    let (device, inode, changed_ns) = super::windows::identity(file)?;
     let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Identity {
         path: path.to_string_lossy().into_owned(),

@@ -24,7 +24,8 @@ const LOCK: &str = "merge-audit.lock";
 pub(super) struct Identity {
     pub(super) path: String,
     pub(super) device: u64,
-    pub(super) inode: u64,
+    /// The file's number, of 128 bits on Windows' ReFS; 0 where the file system has no such number.
+    pub(super) inode: u128,
     pub(super) bytes: u64,
     pub(super) modified_ns: u64,
     /// The time of its last change of any kind: `cp -p` and `touch` set the other time as they like. 0 where there is no such time.
@@ -215,4 +216,17 @@ fn check_ours(folder: &Path) -> Outcome<()> {
     }
     let why = "holds something else than an audit's work: name an empty folder, or a new one, with --work";
     Err(Failure::Output(format!("the folder {} {why}", folder.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_number_of_128_bits_is_kept() {
+        let identity =
+            Identity { path: r"\\?\C:\a b".to_owned(), device: u64::MAX, inode: u128::MAX, bytes: 1, modified_ns: 2, changed_ns: -3 };
+        let again: Identity = serde_json::from_str(&serde_json::to_string(&identity).unwrap()).unwrap();
+        assert_eq!(again, identity);
+    }
 }
