@@ -2,7 +2,7 @@
 //!
 //! A call that cannot be answered at once leaves a request with the task that can answer it. The request stands in the task's list, under
 //! the lock of the task's worker, until its caller has gone. It is answered once, and its caller is woken then, and by nothing else. The
-//! reply is that the caller should look again, or why that is of no use.
+//! reply is that the caller should look again, or why that is of no use. A prefetch's buffer has a list and a lock of its own.
 //!
 //! | State | Who changes it | To |
 //! |---|---|---|
