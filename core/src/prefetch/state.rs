@@ -221,14 +221,14 @@ impl State {
         requests.answer(|wish| match (wish, self.lasting_failure()) {
             _ if self.closed => Some(Err(Error::closed())),
             (Wish::Number, _) if self.prepared > 0 => numbers.next(),
-            _ if self.has(*wish) || self.prepared > 0 && self.lasting_failure().is_some() => Some(Ok(())),
+            (_, failure) if self.has(*wish) || self.prepared > 0 && failure.is_some() => Some(Ok(())),
             (_, failure) => failure.cloned().map(Err),
         });
         self.requests = requests;
     }
 
     /// Returns when there is something to do.
-    pub(super) fn due(&self, now: Instant) -> Due {
+    fn due(&self, now: Instant) -> Due {
         match &self.run {
             _ if self.closed => Due::Over,
             Some(run) => Due::At(run.rest.map_or(now, |rest| rest.until(self.is_urgent(now)))),
