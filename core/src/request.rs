@@ -67,11 +67,6 @@ impl<W> Requests<W> {
         self.list.iter().filter(|request| !matches!(request.reply, Some(Err(_)))).map(|request| &request.wish)
     }
 
-    /// The wishes of those that were told to look again, and have not looked yet.
-    pub(crate) fn woken(&self) -> impl Iterator<Item = &W> {
-        self.list.iter().filter(|request| matches!(request.reply, Some(Ok(())))).map(|request| &request.wish)
-    }
-
     /// Answers those that wait, as far as there is a reply, and wakes their callers.
     pub(crate) fn answer(&mut self, mut reply: impl FnMut(&W) -> Option<Result<()>>) {
         for request in &mut self.list {
@@ -90,9 +85,9 @@ impl<W> Requests<W> {
         Some(reply)
     }
 
-    /// Removes the request of a caller that goes; nothing where it has gone already.
-    pub(crate) fn remove(&mut self, number: u64) {
-        self.at(number).and_then(|at| self.list.remove(at));
+    /// Removes the request of a caller that goes; nothing where it has gone already. Returns the reply, if there was one.
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Result<()>> {
+        self.at(number).and_then(|at| self.list.remove(at))?.reply
     }
 
     fn at(&self, number: u64) -> Option<usize> {

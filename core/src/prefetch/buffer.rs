@@ -66,6 +66,11 @@ impl Asked {
         Some(reply)
     }
 
+    /// Ends the request of a call that has its number, under the buffer's lock.
+    pub(super) fn end(&mut self, state: &mut State) {
+        self.request.take().and_then(|request| state.requests.remove(request));
+    }
+
     /// Leaves a request, unless it waits already, under the buffer's lock.
     pub(super) fn ask(&mut self, state: &mut State, wish: Wish, wait: &Wait<'_>) {
         self.request.get_or_insert_with(|| state.requests.add(wish, wait.waker()));
@@ -94,9 +99,10 @@ impl Drop for Asked {
             && !fork::mark().is_child_of(self.buffer.process)
         {
             let mut state = self.buffer.lock();
-            state.requests.remove(request);
-            // A number that it was woken for is the next one's.
-            state.answer();
+            if let Some(Ok(())) = state.requests.remove(request) {
+                // The number that it was woken for is the next one's.
+                state.wake_for(1);
+            }
         }
     }
 }

@@ -147,6 +147,7 @@ impl Prefetch {
         let mut asked = Asked::before(buffer, wait);
         while let Some(mut state) = buffer.own() {
             if let Some(taken) = self.prepared_row(buffer, &mut state, most)? {
+                asked.end(&mut state);
                 return Ok(Some(taken));
             }
             let is_first = since.is_none() && !asked.is_waiting();

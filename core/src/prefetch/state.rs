@@ -213,15 +213,18 @@ impl State {
         }
     }
 
-    /// Answers the calls that wait, as far as there is a reply: for a number as many as there are numbers, the first ones first.
-    pub(super) fn answer(&mut self) {
+    /// Wakes a call for each number that has come, or that a woken call has left: the first ones that wait for one.
+    pub(super) fn wake_for(&mut self, numbers: u64) {
+        let mut replies = (0..numbers).map(|_| Ok(()));
+        self.requests.answer(|wish| if let Wish::Number = wish { replies.next() } else { None });
+    }
+
+    /// Answers the calls that wait, as far as there is a reply. For each number that is there, another call was woken.
+    fn answer(&mut self) {
         let mut requests = std::mem::take(&mut self.requests);
-        let woken = requests.woken().filter(|wish| matches!(wish, Wish::Number)).count() as u64;
-        let mut numbers = (woken..self.prepared).map(|_| Ok(()));
         requests.answer(|wish| match (wish, self.lasting_failure()) {
             _ if self.closed => Some(Err(Error::closed())),
-            (Wish::Number, _) if self.prepared > 0 => numbers.next(),
-            (_, failure) if self.has(*wish) || self.prepared > 0 && failure.is_some() => Some(Ok(())),
+            (Wish::Everything | Wish::Rest, failure) if self.has(*wish) || self.prepared > 0 && failure.is_some() => Some(Ok(())),
             (_, failure) => failure.cloned().map(Err),
         });
         self.requests = requests;
@@ -290,8 +293,10 @@ impl State {
                 run.pause = FIRST_PAUSE;
                 self.trouble = trouble;
                 self.wished = false;
-                self.prepared += blocks.iter().map(|block| block.count).sum::<u64>();
+                let came = blocks.iter().map(|block| block.count).sum();
+                self.prepared += came;
                 self.blocks.extend(blocks);
+                self.wake_for(came);
                 // Here, and not at the next look: what is used meanwhile is prepared again when it is wanted.
                 if self.is_full() {
                     self.run = None;

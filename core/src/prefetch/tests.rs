@@ -91,6 +91,20 @@ fn block(first: u64, count: u64) -> Answer {
     Ok(Block { first, stride: 1, count, low: 0, made_ms: 0 })
 }
 
+/// The polls of a call, their beginning, and how often the call is woken.
+fn woken_polls() -> (Polls, Instant, Receiver<()>) {
+    struct Wakes(Sender<()>);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.send(()).expect("the test listens");
+        }
+    }
+
+    let (wakes, woken) = channel();
+    (Polls::new(Waker::from(Arc::new(Wakes(wakes)))), Instant::now(), woken)
+}
+
 /// Nothing is asked for a while.
 fn rests(needs: &Receiver<Need>) -> bool {
     needs.recv_timeout(Duration::from_millis(300)).is_err()
@@ -372,17 +386,8 @@ fn a_thread_at_rest_is_not_waited_for() {
 /// Else an event loop's call looks every 20 ms.
 #[test]
 fn a_polled_call_is_woken_when_there_is_a_number() {
-    struct Wakes(Sender<()>);
-
-    impl Wake for Wakes {
-        fn wake(self: Arc<Self>) {
-            self.0.send(()).expect("the test listens");
-        }
-    }
-
     let (prefetch, tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
-    let (wakes, woken) = channel();
-    let (polls, since) = (Polls::new(Waker::from(Arc::new(Wakes(wakes)))), Instant::now());
+    let (polls, since, woken) = woken_polls();
     let poll = || {
         let taken = prefetch.take_one(Wait::polled(LONG, since, &polls));
         polls.end_poll();
@@ -398,17 +403,71 @@ fn a_polled_call_is_woken_when_there_is_a_number() {
 #[test]
 fn as_many_calls_are_woken_as_there_are_numbers() {
     let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 0, high: 0 } };
-    let (buffer, wait) = (Arc::new(Buffer::new(u64::MAX, None)), Wait::from(LONG));
+    let (polls, since, woken) = woken_polls();
+    let (buffer, wait) = (Arc::new(Buffer::new(u64::MAX, None)), Wait::polled(LONG, since, &polls));
     let mut calls: Vec<_> = (0..3).map(|_| Asked::before(&buffer, &wait)).collect();
     calls.iter_mut().for_each(|asked| asked.ask(&mut buffer.lock(), Wish::Number, &wait));
-    let woken = || buffer.lock().requests.woken().count();
     buffer.lock().order();
-    for expected in [1, 2] {
+    for _ in 0..2 {
         let now = Instant::now();
         let Next::Fill(need) = buffer.lock().next(now) else { panic!("numbers are wanted") };
         buffer.lock().done(need, block(0, 1).map(|block| Filled::Blocks(vec![block])), &filler, now);
-        assert_eq!(woken(), expected);
+        assert_eq!(woken.try_iter().count(), 1);
     }
+    drop(calls.pop());
+    assert_eq!(woken.try_iter().count(), 0, "it leaves nothing");
+    calls.push(Asked::before(&buffer, &wait));
+    calls[2].ask(&mut buffer.lock(), Wish::Number, &wait);
     drop(calls.remove(0));
-    assert_eq!((woken(), buffer.lock().requests.hopeful().count()), (2, 2), "the next one has what the first one left");
+    assert_eq!(woken.try_iter().count(), 1, "the next one has what the first one left");
+    calls[0].end(&mut buffer.lock());
+    assert_eq!((woken.try_iter().count(), buffer.lock().requests.hopeful().count()), (0, 1), "what was taken is nobody else's");
+}
+
+/// Else a call whose attempt is still under way would end with the failure of one that was over before it came.
+#[test]
+fn a_call_that_goes_tells_no_other_of_an_earlier_failure() {
+    let (prefetch, tell, needs) = prefetch(Levels { low: 0, high: 0 }, None);
+    let kind = |max_wait: Duration| prefetch.take(1, max_wait).expect_err("nothing comes").kind();
+    tell.send(Err(Error::new(ErrorKind::StoreCorrupt, "once"))).unwrap();
+    assert_eq!(kind(LONG), ErrorKind::StoreCorrupt);
+    needs.recv_timeout(LONG).unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| prefetch.take(1, LONG).map(|taken| taken.first));
+        needs.recv_timeout(LONG).expect("the next attempt");
+        assert_eq!(kind(Duration::from_millis(1)), ErrorKind::WouldBlock);
+        assert_eq!(prefetch.waiting(), 1, "the other one hopes still");
+        tell.send(block(0, 1)).unwrap();
+        assert_eq!(waits.join().unwrap(), Ok(0));
+    });
+}
+
+/// Each of them once looked at all the others, under the lock.
+#[test]
+fn a_call_that_goes_does_not_ask_every_other() {
+    let (buffer, wait) = (Arc::new(Buffer::new(u64::MAX, None)), Wait::from(LONG));
+    let mut calls: Vec<_> = (0..30_000).map(|_| Asked::before(&buffer, &wait)).collect();
+    calls.iter_mut().for_each(|asked| asked.ask(&mut buffer.lock(), Wish::Number, &wait));
+    let since = Instant::now();
+    drop(calls);
+    assert!(since.elapsed() < LONG / 10, "{:?}", since.elapsed());
+}
+
+#[test]
+fn numbers_wake_others_than_those_before_them_did() {
+    let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 0, high: 0 } };
+    let (mut state, now) = (State::default(), Instant::now());
+    let calls: Vec<_> = (0..4).map(|_| state.requests.add(Wish::Number, Waker::noop().clone())).collect();
+    let attempt = |state: &mut State, filled: Answer| {
+        let Next::Fill(need) = state.next(now) else { panic!("numbers are wanted") };
+        state.done(need, filled.map(|block| Filled::Blocks(vec![block])), &filler, now);
+    };
+    state.order();
+    attempt(&mut state, block(0, 2));
+    // The first one has the block used, and the second one has not looked yet.
+    assert_eq!(state.pop().map(|block| block.count), Some(2));
+    attempt(&mut state, block(2, 1));
+    attempt(&mut state, Err(Error::new(ErrorKind::StoreCorrupt, "for good")));
+    let replies = calls.into_iter().map(|call| state.requests.take(call).expect("all are answered").map_err(|error| error.kind()));
+    assert_eq!(replies.collect::<Vec<_>>(), [Ok(()), Ok(()), Ok(()), Err(ErrorKind::StoreCorrupt)]);
 }
