@@ -4,11 +4,12 @@ use super::current::Current;
 use super::{Block, Fill, Filled, Levels, Need, Prefetch, Purpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
-use crate::wait::Wait;
+use crate::wait::{Polls, Wait};
 use loom::sync::Arc;
 use loom::thread;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::task::Waker;
+use std::time::{Duration, Instant};
 
 fn model(test: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -16,21 +17,23 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
     builder.check(test);
 }
 
-/// Ranges of two numbers, one range ahead: near empty all the time.
-struct Pairs {
+/// Ranges of one or two numbers, one range ahead: near empty all the time.
+struct Ranges {
     /// The store's counter; loom need not see it, because only the thread uses it.
     next: AtomicU64,
+    count: u64,
     levels: Levels,
 }
 
-struct Filler(std::sync::Arc<Pairs>);
+struct Filler(std::sync::Arc<Ranges>);
 
-struct Shared(std::sync::Arc<Pairs>);
+struct Shared(std::sync::Arc<Ranges>);
 
 impl Fill for Filler {
     fn fill(&mut self, _need: Need) -> Result<Filled> {
-        let first = self.0.next.fetch_add(2, Ordering::Relaxed);
-        Ok(Filled::Blocks(vec![Block { first, stride: 1, count: 2, low: 0, made_ms: 0 }]))
+        let count = self.0.count;
+        let first = self.0.next.fetch_add(count, Ordering::Relaxed);
+        Ok(Filled::Blocks(vec![Block { first, stride: 1, count, low: 0, made_ms: 0 }]))
     }
 
     fn levels(&self) -> Levels {
@@ -57,8 +60,12 @@ impl Purpose for Shared {
 }
 
 fn prefetch(low: u64, high: u64) -> Arc<Prefetch> {
-    let pairs = std::sync::Arc::new(Pairs { next: AtomicU64::new(0), levels: Levels { low, high } });
-    Arc::new(Prefetch::new(std::sync::Arc::new(Shared(pairs))))
+    ranges(2, Levels { low, high })
+}
+
+fn ranges(count: u64, levels: Levels) -> Arc<Prefetch> {
+    let ranges = std::sync::Arc::new(Ranges { next: AtomicU64::new(0), count, levels });
+    Arc::new(Prefetch::new(std::sync::Arc::new(Shared(ranges))))
 }
 
 fn take(prefetch: &Prefetch, count: usize) -> Vec<u64> {
@@ -98,6 +105,23 @@ fn loom_single_numbers_are_fetched_for_who_waits() {
         };
         let mine = take(&prefetch, 1);
         assert_unique([mine, other.join().unwrap()].concat());
+        prefetch.close();
+    });
+}
+
+/// Here no time passes, and who is not woken waits for ever.
+#[test]
+fn loom_a_call_that_goes_leaves_its_number_to_who_waits() {
+    model(|| {
+        let prefetch = ranges(1, Levels { low: 0, high: 0 });
+        let other = {
+            let prefetch = Arc::clone(&prefetch);
+            thread::spawn(move || take(&prefetch, 1))
+        };
+        let polls = Polls::new(Waker::noop().clone());
+        let mine = prefetch.take(1, Wait::polled(Duration::MAX, Instant::now(), &polls)).map(|taken| taken.first);
+        drop(polls);
+        assert_unique([other.join().unwrap(), mine.into_iter().collect()].concat());
         prefetch.close();
     });
 }
