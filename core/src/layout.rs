@@ -1,7 +1,7 @@
 //! Layouts: the 63 bits of an ID as named fields of any width, in any order under the time.
 //!
-//! An ID is the sum of its fields, each shifted to its place, and the time stands above all others. So IDs sort by time whatever
-//! their other fields hold, and a range of time is a range of IDs: from [`Layout::min_id`] to [`Layout::max_id`].
+//! An ID is the sum of its fields, each shifted to its position, with the time field on top. So IDs sort by time whatever their other
+//! fields hold, and a range of time is a range of IDs: from [`Layout::min_id`] to [`Layout::max_id`].
 
 mod field;
 mod parse;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// The bits of an ID: a signed 64-bit integer whose sign bit is always 0.
 pub const ID_BITS: u32 = 63;
-/// The tick that stands for all instants before the epoch: above every tick, and no gate (`generator/lease.rs`) is ever open for it.
+/// The tick of all instants before the epoch. It is above every real tick, and no gate (`generator/lease.rs`) is ever open for it.
 const NO_TICK: u64 = u64::MAX - 1;
 const LONGEST_TICK_MS: u64 = 3_600_000;
 /// The longest name of a field or a key.
@@ -90,7 +90,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A text that two layouts have in common if they have the shape.
+    /// The shape as a text, which is equal only for equal shapes.
     pub(crate) fn key(&self) -> String {
         let Shape { time_bits, time_shift, tick_ms, epoch_ms, sequence_bits, sequence_shift } = self;
         format!("{time_bits}<<{time_shift}@{tick_ms}+{epoch_ms},{sequence_bits}<<{sequence_shift}")
@@ -131,7 +131,7 @@ impl Layout {
     /// One node field.
     ///
     /// # Errors
-    /// `UNKNOWN_KEY` for a name that the layout has not.
+    /// `UNKNOWN_KEY` for a name that the layout does not have.
     pub fn node_field(&self, name: &str) -> Result<&Field> {
         self.0.node_fields.iter().find(|field| field.name == name).ok_or_else(|| {
             let names: Vec<_> = self.0.node_fields.iter().map(Field::name).collect();
@@ -140,7 +140,7 @@ impl Layout {
         })
     }
 
-    /// Returns how many generators can be told apart: 2 to the power of all node bits.
+    /// The number of node numbers: 2 to the power of all node bits.
     pub fn nodes(&self) -> u64 {
         1 << self.node_width()
     }
@@ -178,8 +178,8 @@ impl Layout {
         Ok(Parts::new(id, tick, unix_ms, node, fields, self.0.sequence.get(bits)))
     }
 
-    /// The raw time field of an ID, and the instant in Unix milliseconds at which that tick starts: with [`Field::of`], what
-    /// [`decode`](Layout::decode) gives, without allocating.
+    /// The raw time field of an ID, and the instant (Unix ms) at which that tick starts. Together with [`Field::of`] it replaces
+    /// [`decode`](Layout::decode), without allocating.
     ///
     /// # Errors
     /// As [`decode`](Layout::decode).
@@ -207,9 +207,8 @@ impl Layout {
     /// Puts an ID together: the tick that holds an instant (Unix ms), every node field, a sequence.
     ///
     /// # Errors
-    /// `OUT_OF_RANGE` when a value does not fit its field (nothing is masked), `UNKNOWN_KEY` for a
-    /// field the layout has not, `NODE_MISSING` for one that is not given, `BEFORE_EPOCH` and
-    /// `LAYOUT_EXPIRED` for an instant outside the layout.
+    /// `OUT_OF_RANGE` when a value does not fit its field (nothing is masked), `UNKNOWN_KEY` for a field that the layout does not have,
+    /// `NODE_MISSING` for a field that is not given, `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
     ///
     /// # Example
     /// ```
@@ -271,7 +270,7 @@ impl Layout {
         ))
     }
 
-    /// The tick that holds an instant that a caller gives, most often a limit of a query: the errors say what to query instead.
+    /// The tick that holds an instant from a caller. That is most often a limit of a query, so the errors say what to query instead.
     fn tick_of_argument(&self, unix_ms: i64) -> Result<u64> {
         let show = time::show_instant;
         if unix_ms < self.0.epoch_ms {
@@ -308,7 +307,7 @@ impl Layout {
         Ok(self.tick_unchecked(unix_ms))
     }
 
-    /// The tick that holds an instant, or [`NO_TICK`] before the epoch: for the fast path, which compares it only.
+    /// The tick that holds an instant, or [`NO_TICK`] before the epoch. The fast path only compares it, so nothing else is checked.
     #[inline]
     pub(crate) fn tick_unchecked(&self, unix_ms: i64) -> u64 {
         match u64::try_from(unix_ms.saturating_sub(self.0.epoch_ms)) {
@@ -318,7 +317,7 @@ impl Layout {
         }
     }
 
-    /// The instant at which a tick starts; one that lies beyond an `i64` is far after the year 9999.
+    /// The instant at which a tick starts (Unix ms). It saturates at `i64::MAX`, which is far after the year 9999.
     pub(crate) fn tick_start_ms(&self, tick: u64) -> i64 {
         let since = i128::from(tick) * i128::from(self.0.tick_ms);
         i64::try_from(i128::from(self.0.epoch_ms) + since).unwrap_or(i64::MAX)
@@ -356,7 +355,7 @@ impl Layout {
         self.0.node_fields.iter().map(|field| field.bits).sum()
     }
 
-    /// The bits that a node number sets in every ID: in the number the node fields stand side by side, in an ID each at its place.
+    /// The bits that a node number sets in every ID. In the number the node fields are adjacent; in an ID each has its own position.
     pub(crate) fn node_bits_of(&self, node: u64) -> u64 {
         let mut left = node;
         let mut bits = 0;
@@ -379,7 +378,7 @@ impl Layout {
     }
 }
 
-/// The refusal of an ID of another layout, which says so when the ID looks like one that JavaScript rounded.
+/// The error for an ID of another layout. It adds a hint if the ID looks as if JavaScript had rounded it.
 fn foreign(id: Id, why: fmt::Arguments<'_>) -> Error {
     let rounded = if id.looks_rounded() { "; it looks rounded, as by a JavaScript number: pass IDs as strings" } else { "" };
     Error::new(ErrorKind::IdInvalid, format!("{id} {why}: it is another layout's{rounded}"))

@@ -1,7 +1,7 @@
 //! 64-bit, time-ordered, globally unique IDs: Twitter's Snowflake and everything that grew from it.
 //!
-//! An ID is a non-negative `i64` that holds the time, a number of the generator that made it, and a
-//! counter. IDs of many machines sort by time, never collide, and need no server to hand them out.
+//! An ID is a non-negative `i64` that holds the time, the number of its generator, and a counter. IDs of many machines sort by time, never
+//! collide, and need no server to hand them out.
 //!
 //! ```
 //! use frazil::Snowflake;
@@ -18,31 +18,36 @@
 //! ```
 //!
 //! # The promise
-//! Within a process and a namespace a node number's IDs are issued once: whatever threads ask, however often a generator
-//! is opened and by whatever names, and after the clock went back. Across processes, machines and
-//! restarts, with a store (`store=local`, Redis, PostgreSQL, ...): a process leases its node number, and
-//! uniqueness depends on no clock, as long as the store keeps what it acknowledged; a forked child leases
-//! its own. With a number that is given and no store: as long as no two machines have the same one,
-//! and across a restart while the clock has not gone back and no policy ran ahead of it; a second process
-//! of the machine is refused (on Linux), and so is a forked child. Everything else is an [`Error`].
+//! No ID is issued twice.
+//! - **Within a process**, each ID of a node number and namespace is issued once. It does not matter how many threads call, how often and
+//!   under which field names a generator is opened, or whether the clock went back.
+//! - **With a store** (`store=local`, Redis, PostgreSQL, ...), this also holds across processes, machines and restarts. A process leases
+//!   its node number, and a forked child leases its own. Uniqueness depends on no clock, as long as the store keeps what it acknowledged.
+//! - **With a fixed number and no store**, it holds as long as no two machines have the same number. It holds across a restart unless the
+//!   clock went back or a policy ran ahead of the clock. A second process of the machine is refused where the system has a guard, and a
+//!   forked child is refused always.
+//!
+//! Everything else is an [`Error`].
 //!
 //! # Features
-//! `redis`, `sql` (PostgreSQL, MariaDB, MySQL), `etcd`, `zookeeper`, `frazil-server`: the stores' clients;
-//! `stores`: all of them; `tls`: `frazils://` without them. None is on by default; the file store and
-//! `store=memory` are always there.
+//! `redis`, `sql` (PostgreSQL, MariaDB, MySQL), `etcd`, `zookeeper` and `frazil-server` are the clients of stores; `stores` is all of them.
+//! `tls` is `frazils://` without the other clients. No feature is on by default. The file store and `store=memory` are always there.
 //!
 //! # Terms
-//! *layout*: how 63 bits are split. *tick*: one unit of its time field. *node fields*: the fields that
-//! tell generators apart; together they are the *node number*. *sequence*: the counter within a tick.
-//! *stamp*: tick and sequence as one integer. *drift*: how far a stamp's tick is ahead of the clock.
-//! *lease*: a node number held for now. *bound*: the last stamp that a lease allows. *namespace*: the part
-//! of a store in which one application's generators lease their numbers. *tag*: a named counter in a store,
-//! of which processes take ranges ([`Segment`]). *preset*: a named layout with its policies. *spec*: one line
-//! that configures everything ([`Spec`]).
+//! - *layout*: the split of 63 bits into fields. *tick*: one unit of the layout's time field.
+//! - *node fields*: the fields that tell generators apart. Together they are the *node number*. A number is *fixed* (given, without a
+//!   store) or *leased*.
+//! - *sequence*: the counter within a tick. *stamp*: tick and sequence as one integer. *drift*: how far a stamp's tick is ahead of the
+//!   clock.
+//! - *store*: where node numbers are recorded. *lease*: a node number that a process holds for a time. *bound*: the last stamp that
+//!   a lease allows.
+//! - *namespace*: the part of a store in which one application's generators lease their numbers. *tag*: a named counter in a store, from
+//!   which processes take ranges ([`Segment`]).
+//! - *preset*: a named layout with its policies. *spec*: the line that configures everything ([`Spec`]).
 //!
 //! # Presets
-//! From the sign bit down: the fields and their widths; the tick; the years from the epoch to the day on
-//! which it ends; the sustained rate of one generator; and how many generators there can be.
+//! The columns are: the fields from the sign bit down, with their widths; the tick; the time from the epoch to the day on which the layout
+//! ends; the sustained rate of one generator; the number of generators.
 //! ```text
 //! standard       0 | time 41 | node 10 | sequence 12                           1ms  2025-01-01 to 2094-09-07   4096000 IDs/s     1024 nodes
 //! twitter        0 | time 41 | datacenter 5 | worker 5 | sequence 12           1ms  2010-11-04 to 2080-07-10   4096000 IDs/s     1024 nodes
@@ -57,12 +62,12 @@
 //! game16         0 | time 31 | server 16 | sequence 16                          1s  2025-01-01 to 2093-01-19     65536 IDs/s    65536 nodes
 //! js53           0 | time 31 | node 10 | sequence 12                            1s  2025-01-01 to 2093-01-19      4096 IDs/s     1024 nodes
 //! ```
-//! `baidu` has ended with its own epoch: give it another, `baidu epoch=2025-01-01`. The policies come
-//! from the systems that the presets are named after; those that they leave open, from `standard`:
+//! With its own epoch, `baidu` has ended: give a later one, as in `baidu epoch=2025-01-01`. The policies are those of the system that a
+//! preset is named after. An empty cell has the value of `standard`:
 //!
 //! | preset | rollback | exhausted | start | lag |
 //! |---|---|---|---|---|
-//! | `standard`, and where a row is empty | `ahead:1s` | `wait` | `random:16` | `0ms` |
+//! | `standard` | `ahead:1s` | `wait` | `random:16` | `0ms` |
 //! | `twitter`, `baidu` | `error` | `wait` | `zero` | |
 //! | `simple` | `error` | | `zero` | |
 //! | `leaf` | `wait:5ms` | `wait` | `random:100` | |
@@ -72,59 +77,55 @@
 //! | `game16` | | `error` | | `1s` |
 //!
 //! # Policies
-//! - `rollback`: the clock went back. `error` refuses until it has caught up; `wait:D` waits if that
-//!   takes at most D, and else refuses at once; `ahead:D` goes on in logical time, up to D ahead of the
-//!   clock.
-//! - `exhausted`: the tick's sequence is used up. `error` refuses; `wait:D` waits for the next tick if it
-//!   begins within D, and else refuses at once; `ahead:D` borrows from ticks up to D ahead. A bare `wait`
-//!   is `wait:5s`.
-//! - `start`: the first sequence in a tick that the clock enters. `zero`; `alternate:N` cycles 0 to N;
-//!   `random:N` draws below N; `continue:N` counts on, modulo N.
-//! - `lag=D`: IDs are stamped up to D late, and what was not used in that time is a credit for bursts
-//!   ([`Snowflake::credit`]).
+//! - `rollback`: what to do after the clock went back. `error` refuses until the clock has caught up. `wait:D` waits if that takes at most
+//!   D, and refuses at once otherwise. `ahead:D` continues in logical time, up to D ahead of the clock.
+//! - `exhausted`: what to do when the tick's sequence is used up. `error` refuses. `wait:D` waits for the next tick if it begins within D,
+//!   and refuses at once otherwise. `ahead:D` borrows from ticks up to D ahead. A bare `wait` is `wait:5s`.
+//! - `start`: the first sequence in a tick that the clock enters. `zero` is 0, `alternate:N` cycles through 0 to N, `random:N` draws a
+//!   number below N, and `continue:N` counts on, modulo N.
+//! - `lag=D`: IDs are stamped up to D late. The stamps of that time that were not used are a credit for bursts ([`Snowflake::credit`]).
 //!
 //! # Taking over
-//! Opened with `after=ID`, or told by [`Snowflake::observe`], a generator issues only IDs above the one of
+//! After `after=ID` in the spec, or a call of [`Snowflake::observe`], a generator issues only IDs above that one. So it can follow on
 //! another system, whose layout a preset or a spec gives.
 //!
 //! # The modules
-//! Each imports only what stands above it; a call goes spec → registry → generator once, at `open`, and
-//! generator → ID on every `next_id`.
+//! Each module imports only those above it. `open` goes spec → registry → generator, once. Each `next_id` goes generator → ID.
 //!
 //! | module | idea |
 //! |---|---|
-//! | `secret` | what is never printed |
+//! | `secret` | texts that are never printed |
 //! | `error` | the one error table |
-//! | `cancel` | `pthread_cancel`, which is put off where Rust would not survive it |
-//! | `stay` | a library that is not unloaded |
-//! | `nearest` | "did you mean", for every name that is not there |
-//! | `sync` | the atomics, or loom's |
-//! | `thread` | threads of frazil's own, which leave signals to the program |
-//! | `fork` | notices that the process is a forked child |
-//! | `event`, `stats` | what is logged; what is counted, and the one table of metrics |
+//! | `cancel` | delays `pthread_cancel` where it would abort the process |
+//! | `stay` | keeps the library loaded |
+//! | `nearest` | "did you mean", for every unknown name |
+//! | `sync` | the standard library's atomics and locks, or loom's |
+//! | `thread` | frazil's own threads, which block signals; parking and waking |
+//! | `fork` | notices that the process is a forked child, or a copy of its machine |
+//! | `event`, `stats` | events for the log; counters, and the one table of metrics |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
 //! | `json` | an ID's parts as JSON, for the command line and the server |
-//! | `wait`, `request` | how long a call may wait, and what ends it sooner; calls that wait, and their replies |
-//! | `clock`, `policy` | what time it is, and how long a tick surely lasts; what to do when it offers no room |
-//! | `generator` | the lock-free core: the next stamp, how far it may go in this tick (the *gate*), and the lease |
-//! | `guard` | one process of a machine for each number that is given without a store |
+//! | `wait`, `request` | how long a call may wait, and what ends the wait sooner; waiting calls, and their replies |
+//! | `clock`, `policy` | the time, and how long the present tick lasts at least; what to do when the tick has no room |
+//! | `generator` | the lock-free core: the next stamp, the last stamp of the present tick (the *gate*), and the lease |
+//! | `guard` | lets one process of a machine issue from a fixed number |
 //! | `host` | the name of the machine |
-//! | `append_map` | a map that a process adds to and never takes from |
-//! | `store` | what remembers node numbers: text under keys, compared and set |
-//! | `lease` | the window protocol, by which a bound moves on; and a store's thread, which keeps leases and refills tags |
+//! | `append_map` | a map without removal, and without locks |
+//! | `store` | the records of node numbers and tags: text under keys, written by compare-and-set |
+//! | `lease` | the window protocol, which moves a lease's bound; the thread of a store, which keeps leases and refills tags |
 //! | `spec`, `registry` | the spec line; one generator per fixed node number and process |
 //! | `range` | the IDs of a range of time |
 //! | `pending` | calls that wait without a thread of their own |
 //! | `snowflake` | the handle that users hold |
-//! | `prefetch` | numbers that a thread prepares ahead, and how they are handed over |
-//! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
-//! | `numbers` | the handles on them |
+//! | `prefetch` | numbers that a thread fetches ahead, and how callers take them |
+//! | `segment`, `buffered` | the numbers that are prefetched: ranges from a store; IDs of a generator |
+//! | `numbers` | the handles on prefetched numbers |
 //! | `builder` | a spec by calls instead of a line |
 //! | `source` | the trait of all handles |
 //! | `future` | calls as futures, for any runtime |
 //! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
-//! | `admin` | what the command `frazil` shows and changes, behind a feature |
+//! | `admin` | the queries and changes of the command `frazil`, behind a feature |
 
 #[cfg(feature = "admin")]
 #[doc(hidden)]
@@ -191,7 +192,7 @@ pub use stats::{Metric, Stats, stats};
 pub use text::TextFormat;
 pub use wait::Wait;
 
-/// Parts for the other languages, the server and the command line. No program in Rust needs them, and each release may change them.
+/// Items for the other languages, the server and the command line. No Rust program needs them, and each release may change them.
 #[doc(hidden)]
 pub mod bindings {
     pub use crate::cancel::Uncancelled;
