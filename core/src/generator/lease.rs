@@ -1,8 +1,8 @@
 //! A node number held for now: its stamp, its gate and its bound, and the pointer that swaps it.
 //!
-//! Two invariants stand at the types that keep them: a [`Lease`] issues each stamp at most once, and none above its bound; and an
-//! [`Owner`] moves the bound of its own lease only. Nothing here has a lock. The public `frazil::Lease` is another type, which only
-//! shows how a lease stands (`lease/shared.rs`).
+//! Two types keep the two invariants, and state them. A [`Lease`] issues each stamp at most once, and none above its bound. An [`Owner`]
+//! moves only the bound of its own lease. Nothing here has a lock. The public `frazil::Lease` is another type, which only shows the state
+//! of a lease (`lease/status.rs`).
 
 use super::tally::Tally;
 use crate::clock::Validity;
@@ -12,14 +12,14 @@ use std::sync::atomic::AtomicU64 as Counter;
 
 /// The bit that freezes the next stamp: the lease is gone, and the stamp lies above every gate. Stamps themselves have at most 63 bits.
 const FROZEN: u64 = 1 << 63;
-/// A number of threads that no process reaches. Each may be about to hand back one stamp, so the next stamp can fall by this
-/// many, or stand this far above the last one issued.
+/// More threads than any process has. Each may be about to hand back one stamp, so the next stamp can fall by this many, or stand this far
+/// above the last one issued.
 pub(super) const MOST_THREADS: u64 = 1 << 22;
-/// The last stamp that any bound allows. A claim that is handed back stands above the bound for a moment; where a layout leaves stamps
-/// all 63 bits, enough of them could reach [`FROZEN`] otherwise.
+/// The last stamp that any bound allows. A claim beyond the bound moves the next stamp above it until it is handed back. If a layout's
+/// stamps have 63 bits, many such claims at once could otherwise reach [`FROZEN`].
 pub(super) const LAST: u64 = FROZEN - 1 - MOST_THREADS;
 
-/// The serial of the next lease. Not one of loom's atomics: it matters only that no two are the same.
+/// The serial of the next lease. Not one of loom's atomics, because it only has to differ for each lease.
 static SERIALS: Counter = Counter::new(0);
 
 /// One node number with the state that makes its IDs unique.
@@ -30,11 +30,11 @@ static SERIALS: Counter = Counter::new(0);
 /// that nobody claimed after. And no stamp above `bound` is issued: both ways of claiming compare
 /// the claimed stamp with a limit that was cut to `bound`, and `bound` only grows.
 pub(crate) struct Lease {
-    /// The process that holds it: a forked child has only a copy.
+    /// The process that holds it. A forked child finds a copy of the lease in its memory, which it must not use.
     pub(crate) process: u64,
     /// The generation of the machine for which the process has that number.
     pub(crate) generation: u64,
-    /// Tells it from every other lease of this process: its [`Owner`] has the same.
+    /// Identifies the lease among all of this process. Its [`Owner`] has the same serial.
     serial: u64,
     /// The bits that the node fields have in every ID.
     pub(crate) node_bits: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Lease {
     gate: Gate,
     /// The lease that this one replaced, owned.
     before: *mut Lease,
-    /// Apart from the rest, which every call reads, and which changes once a tick.
+    /// On a cache line of its own: every call writes it. The other fields are read by every call, and change once a tick.
     stamps: CachePadded<Stamps>,
 }
 
@@ -60,11 +60,11 @@ unsafe impl Send for Lease {}
 // SAFETY: as above.
 unsafe impl Sync for Lease {}
 
-/// The finding of the slow path, for the fast path: read by every call, written once a tick.
+/// The result of the slow path, for the fast path: read by every call, written once a tick.
 ///
-/// Its two halves may be read torn, which is harmless. A fresh `validity` with an older `last`: the claim
-/// is discarded and the slow path taken. A fresh `last` with an older `validity`: the clock of the thread
-/// that wrote it did show that time, so the stamps up to `last` were due.
+/// A call may read a `validity` and a `last` of different writes, which is harmless. With a new `validity` and an old `last`, the claim is
+/// discarded and the slow path taken. With a new `last` and an old `validity`, the stamps up to `last` were due: the clock of the thread
+/// that wrote `last` did show its tick.
 struct Gate {
     /// The tick of the clock for which `last` holds, as a [`Validity`].
     validity: AtomicU64,
@@ -72,8 +72,8 @@ struct Gate {
     last: AtomicU64,
     /// The last stamp that the lease allows.
     bound: AtomicU64,
-    /// The number of recalls: see [`recall`](Lease::recall). It stands here, and not beside `next`, because owners of blocks read it for
-    /// every ID, and `next` is written by all threads.
+    /// The number of [recalls](Lease::recall). It is not beside `next`, which all threads write, because owners of blocks read it for every
+    /// ID.
     recalls: AtomicU64,
 }
 
@@ -86,12 +86,12 @@ pub(crate) struct Claim {
     pub(crate) entered: bool,
 }
 
-/// Why nothing was claimed.
+/// The reason why nothing was claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The next stamp lies beyond what is allowed now.
     Full(u64),
-    /// The lease was given up; the pointer has, or will soon have, another.
+    /// The lease was released or lost, or is being replaced.
     Frozen,
 }
 
@@ -129,8 +129,8 @@ impl Lease {
         None
     }
 
-    /// The fast path of a batch: up to `most` of the stamps that the gate still allows, and the validity for which it is open. By
-    /// compare-and-swap, which never passes the gate's last stamp.
+    /// The fast path of a batch: up to `most` of the stamps that the gate still allows, and the validity for which it is open. It takes
+    /// them by compare-and-swap, so it never passes the gate's last stamp.
     pub(crate) fn claim_some(&self, most: u64, shows: impl FnOnce(Validity) -> bool) -> Option<(Claim, Validity)> {
         let validity = Validity::from_bits(self.gate.validity.load(Ordering::Acquire));
         if !shows(validity) {
@@ -138,7 +138,7 @@ impl Lease {
         }
         let mut first = self.stamps.next.load(Ordering::Acquire);
         loop {
-            // None are left if the stamp is frozen: it lies above `last`.
+            // A frozen stamp lies above `last`, so none is left.
             let left = (self.gate.last.load(Ordering::Acquire) + 1).checked_sub(first).filter(|left| *left > 0)?;
             let count = most.min(left);
             match self.stamps.next.compare_exchange_weak(first, first + count, Ordering::AcqRel, Ordering::Acquire) {
@@ -148,7 +148,7 @@ impl Lease {
         }
     }
 
-    /// Undoes the claim of a stamp beyond the gate: hands it back, or counts it as skipped.
+    /// Undoes the claim of a stamp beyond the gate: hands the stamp back, or counts it as skipped.
     #[cold]
     fn undo(&self, stamp: u64) {
         let moving = self.stamps.tally.moving();
@@ -161,16 +161,16 @@ impl Lease {
         }
     }
 
-    /// Moves the next stamp back to one that is not issued, if nobody claimed after it: so one thread alone
-    /// loses no sequence number at the end of a tick.
+    /// Moves the next stamp back to one that is not issued, if nobody claimed after it. So a single thread loses no sequence number at the
+    /// end of a tick.
     fn hand_back(&self, stamp: u64) -> bool {
         self.stamps.next.compare_exchange(stamp + 1, stamp, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The slow path: up to `most` stamps, none below `floor`, none above `limit` or the bound.
+    /// The slow path: claims up to `most` stamps, none below `floor`, and none above `limit` or the bound.
     ///
-    /// A stamp that stands at or below `floor` was never issued in `floor`'s tick, so the clock enters
-    /// that tick now: the claim begins at `start` of the next stamp.
+    /// If the next stamp is at or below `floor`, nothing was issued in `floor`'s tick yet, so the clock enters that tick now. Then the
+    /// claim begins at the sequence that `start` returns for the next stamp.
     pub(crate) fn claim(&self, most: u64, floor: u64, limit: u64, start: impl Fn(u64) -> u64) -> Result<Claim, Refused> {
         let limit = limit.min(self.bound());
         let mut next = self.stamps.next.load(Ordering::Acquire);
@@ -218,11 +218,11 @@ impl Lease {
         self.raise_from(|_| stamp);
     }
 
-    /// Moves the next stamp up to at least what `least` makes of it. Returns the next stamp after that; it
-    /// never falls below it again.
+    /// Moves the next stamp up to at least `least` of the present one, and returns the new one. The next stamp never falls below that
+    /// again.
     ///
-    /// It moves by one at least, so that a claim just below it can no longer be handed back. A frozen
-    /// stamp moves too, and stays frozen: the lease that follows starts above it.
+    /// It moves by one at least, so that a claim just below it can no longer be handed back. A frozen stamp moves as well, and stays
+    /// frozen: the lease that follows starts above it.
     pub(crate) fn raise_from(&self, least: impl Fn(u64) -> u64) -> u64 {
         let raised = |next: u64| least(next & !FROZEN).max((next & !FROZEN) + 1);
         let moving = self.stamps.tally.moving();
@@ -239,19 +239,18 @@ impl Lease {
         }
     }
 
-    /// Calls back stamps that were claimed and not issued yet: the rest of each thread's block (`snowflake/local.rs`).
+    /// Recalls stamps that were claimed and not issued yet: the rest of each thread's block (`snowflake/local.rs`).
     pub(crate) fn recall(&self) {
         self.gate.recalls.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns how often stamps were called back: an owner of claimed stamps drops them when this has changed
-    /// since before the claim.
+    /// Returns how often stamps were recalled. An owner of claimed stamps drops them once this has changed since before the claim.
     #[inline]
     pub(crate) fn recalls(&self) -> u64 {
         self.gate.recalls.load(Ordering::Acquire)
     }
 
-    /// The next stamp to be issued; of a frozen lease, the one that would have been.
+    /// The next stamp to be issued; for a frozen lease, the one that would have been next.
     pub(crate) fn next(&self) -> u64 {
         self.stamps.next.load(Ordering::Acquire) & !FROZEN
     }
@@ -260,17 +259,18 @@ impl Lease {
         self.stamps.next.load(Ordering::Acquire) >= FROZEN
     }
 
-    /// Has the tally take stamps for not issued that a block is about to claim, until [`count`](Lease::count).
+    /// Excludes stamps that a block is about to claim from the number of issued ones, until [`count`](Lease::count).
     pub(crate) fn set_aside(&self, stamps: u64) {
         self.stamps.tally.set_aside(stamps);
     }
 
-    /// Counts stamps that were set aside as issued. Any lease's tally of the same generator and process will do: they are added up.
+    /// Counts stamps that were set aside as issued. This may be another lease of the same generator and process, because all tallies are
+    /// added up.
     pub(crate) fn count(&self, stamps: u64) {
         self.stamps.tally.count(stamps);
     }
 
-    /// Moves the bound on.
+    /// Extends the lease to a later bound.
     fn extend(&self, bound: u64) {
         self.gate.bound.fetch_max(bound.min(LAST), Ordering::AcqRel);
     }
@@ -284,7 +284,7 @@ impl Lease {
     /// every stamp issued under this lease lies below it. Freezing twice is harmless.
     pub(super) fn freeze(&self) -> u64 {
         let next = self.stamps.next.fetch_or(FROZEN, Ordering::AcqRel) & !FROZEN;
-        // Calls that fail must not run the stamp ahead: the lease that follows starts above it.
+        // Failing calls must not move the stamp: the lease that follows starts above it.
         self.close_gate();
         self.recall();
         next
@@ -295,8 +295,8 @@ impl Lease {
     }
 }
 
-/// The right to move one lease's bound and to end it. The swap that puts a lease in place returns it; there is no other way to have
-/// one, and it cannot be copied.
+/// The right to extend one lease and to end it. The swap that puts a lease in place returns its owner. There is no other way to get an
+/// owner, and it cannot be copied.
 ///
 /// **The invariant.** A bound that a store confirmed for one slot (a node number's record) reaches only the lease that was swapped
 /// in for that slot: the owner of a lease that was replaced can do nothing any more.
@@ -306,10 +306,10 @@ pub(crate) struct Owner {
     serial: u64,
 }
 
-/// The current lease. Old ones live as long as this, because a slow caller may still read them: 256 bytes for each number
-/// that was given up, which is one for each `release_node()`, fork and lost lease.
+/// The current lease. Old leases live as long as the pointer, because a slow caller may still read them. That is 256 bytes for each
+/// `release_node()`, fork and lost lease.
 ///
-/// There is no lock: a forked child swaps a lease that it inherited in whatever state it stood.
+/// There is no lock, because a forked child must be able to swap a lease in whatever state it inherited it.
 pub(crate) struct LeasePointer(AtomicPtr<Lease>);
 
 impl LeasePointer {
@@ -325,14 +325,12 @@ impl LeasePointer {
         unsafe { &*self.0.load(Ordering::Acquire) }
     }
 
-    /// Freezes the current lease and puts another in its place, which starts in a tick above every
-    /// stamp of the old one, so that IDs go on increasing whatever the new node number is. Returns
-    /// the new lease's owner.
+    /// Freezes the current lease and puts another in its place. The new one starts in a tick above every stamp of the old one, so IDs keep
+    /// increasing whatever the new node number is. Returns the new lease's owner.
     ///
-    /// Whoever raises the stamp of [`get`](LeasePointer::get) and then finds another lease there raises that
-    /// one too: so a raise is never lost. The new lease issues nothing before the old stamp was read once
-    /// more, after the pointer has moved: both sides change that stamp, so either the raise is seen here,
-    /// or whoever raises sees the new pointer.
+    /// No raise is lost. A thread that raises the stamp of [`get`](LeasePointer::get) and then finds another lease there raises that one
+    /// too. After the pointer has moved, and before the new lease issues anything, the swap reads the old stamp once more. Both sides
+    /// change that stamp, so either the swap sees the raise, or the raising thread sees the new pointer.
     ///
     /// One thread of a process swaps at a time: its worker, under its lock.
     pub(super) fn swap(&self, lease: Lease, sequence_bits: u32) -> Owner {
@@ -346,12 +344,13 @@ impl LeasePointer {
         owner
     }
 
-    /// The first half of a swap: puts the new lease in place, frozen. Returns the old one, and its stamp above which the new one begins.
+    /// The first half of a swap: puts the new lease in place, frozen. Returns the old lease, and the stamp above which the new one begins.
     fn put(&self, mut lease: Lease, sequence_bits: u32) -> (&Lease, u64) {
         let old = self.get();
         let mut next = old.freeze();
         if old.process != lease.process {
-            // The parent may have been forked between the two halves of a swap: then a raise in between stands only in the lease before.
+            // The parent may have been forked between the two halves of a swap. A raise before the fork may then be only in the lease
+            // before.
             // SAFETY: null, or a lease that was boxed by `new` or here, and lives as long as `self`.
             next = next.max(unsafe { old.before.as_ref() }.map_or(0, Lease::next));
         }
@@ -362,15 +361,15 @@ impl LeasePointer {
         (old, next)
     }
 
-    /// Moves the bound of the owner's lease on, once the store has confirmed it for that lease's slot.
+    /// Extends the owner's lease to a bound that the store has confirmed for its slot.
     pub(crate) fn extend(&self, owner: &Owner, bound: u64) {
         if let Some(lease) = self.owned(owner) {
             lease.extend(bound);
         }
     }
 
-    /// Ends the owner's lease; returns the stamp that would have been next, above all that were issued under it.
-    /// `None` if another lease has taken its place: what was issued last under this one is not known any more.
+    /// Ends the owner's lease. Returns the stamp that would have been next, which is above all that were issued under the lease. `None` if
+    /// another lease has replaced it: then its last stamp is no longer known.
     pub(crate) fn freeze(&self, owner: &Owner) -> Option<u64> {
         self.owned(owner).map(Lease::freeze)
     }

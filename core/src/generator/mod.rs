@@ -1,15 +1,16 @@
 //! The lock-free generator: it turns a clock, a layout and a lease into stamps, and stamps into IDs.
 //!
-//! A *stamp* is a tick and a sequence as one integer, `tick << sequence_bits | sequence`. The fast path
-//! asks whether the tick still lasts and takes a stamp with one `fetch_add`. Everything that is not "same tick as before,
-//! with room in it" takes the slow path, which alone reads the wall clock and knows the policies.
+//! A *stamp* is a tick and a sequence as one integer, `tick << sequence_bits | sequence`. The fast path checks that the tick still lasts
+//! and takes a stamp with one `fetch_add`. Every case other than "the same tick, with room in it" takes the slow path. Only the slow path
+//! reads the wall clock and knows the policies.
 //!
-//! - The *gate* is what the slow path leaves for the fast path: the last stamp that may be issued while a [`Validity`] holds. That is the
-//!   time for which the clock surely shows one tick: a range of the processor's counter, or a tick whose clock is read each time.
-//! - A lease belongs to one process: a [`Mark`] (`fork.rs`) tells whether this is still that process, or a forked child or a copy of it. It is
-//!   asked after a claim, and before what was claimed is issued.
-//! - A generator asks no store. If its lease is used up, or its parent's, a call fails; `SharedGenerator` (`lease/shared.rs`) has the lease
-//!   extended or replaced, and calls again.
+//! - The *gate* is set by the slow path for the fast path. It has a [`Validity`], and the last stamp that may be issued as long as that
+//!   holds. A validity is a time for which the clock surely shows one tick: a range of the processor's counter, or the tick itself, for
+//!   which the fast path reads the clock.
+//! - A lease belongs to one process. A [`Mark`] (`fork.rs`) tells whether this is still that process, and not a forked child or a copy of
+//!   it. The mark is checked after a claim, and before the claimed stamp is issued.
+//! - A generator calls no store. A call fails if the lease is used up, or belongs to a parent process. `SharedGenerator`
+//!   (`lease/shared.rs`) then has the lease extended or replaced, and repeats the call.
 
 mod lease;
 #[cfg(all(test, loom))]
@@ -36,12 +37,12 @@ use std::ops::Range;
 use std::time::Duration;
 use wait::{Refusal, Waiting};
 
-/// The bound of a fixed number, which only the layout's end bounds.
+/// The bound of a fixed number: none but the layout's end.
 pub(crate) const UNBOUNDED: u64 = lease::LAST;
 /// Above every stamp.
 const NOT_BEGUN: u64 = u64::MAX;
 
-/// Everything that one (layout, node number) needs in a process. All methods take `&self`.
+/// The state of one layout and node number in a process. All methods take `&self`.
 pub(crate) struct Generator {
     pub(crate) layout: Layout,
     pub(crate) policies: Policies,
@@ -55,10 +56,10 @@ pub(crate) struct Generator {
     entered: AtomicU64,
     /// The first stamp of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
     first: AtomicU64,
-    /// No later ID lies below this one, so an observed ID below it changes nothing (`observe.rs`).
+    /// A lower limit of all later IDs: an observed ID below it changes nothing (`observe.rs`).
     passed: AtomicU64,
     closed: AtomicBool,
-    /// The first tick in which a fixed number may issue; `None` for a leased one, whose bound protects.
+    /// The first tick in which a fixed number may issue; `None` for a leased number, which starts above its record's bound.
     opens_in: Option<u64>,
     /// The first tick of the layout's last year.
     last_year: u64,
@@ -93,7 +94,7 @@ impl Packing {
             let run = self.run(node_bits, &(stamp..stamp + places.len() as u64));
             let (tick, later) = places.split_at_mut(run.count as usize);
             let mut next = run.first.get() as u64;
-            // A loop of vector instructions that only adds: a fourth of the time of putting each ID together.
+            // This loop only adds, so the compiler vectorizes it: a fourth of the time of composing each ID.
             for place in tick {
                 *place = Id::from_bits(next).into();
                 next = next.wrapping_add(run.step);
@@ -103,7 +104,7 @@ impl Packing {
     }
 }
 
-/// IDs at equal distances, as those of one tick are.
+/// IDs at equal distances, such as those of one tick.
 pub(crate) struct Run {
     pub(crate) first: Id,
     pub(crate) step: u64,
@@ -125,8 +126,8 @@ fn of_generation(lease: Lease, mark: Mark) -> Lease {
 }
 
 impl Generator {
-    /// A generator of a fixed number, at the tick `now` of the clock (0 when nobody has set it), and the owner of its lease. Nothing is issued
-    /// before the tick `opens_in`.
+    /// A generator of a fixed number, and the owner of its lease. `now` is the clock's tick (0 for a clock that is not set). Nothing is
+    /// issued before the tick `opens_in`.
     pub(crate) fn fixed(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: u64, now: u64) -> (Self, Owner) {
         let (generator, owner) = Generator::new(layout, policies, clock, lease, Some(opens_in), now, fork::mark());
         if opens_in > 0 {
@@ -165,8 +166,8 @@ impl Generator {
         (generator, owner)
     }
 
-    /// Moves a fixed number's stamp to the start of its first tick. A claim draws the start policy's sequence when the clock enters a
-    /// tick. With `lag` the clock counts as in this tick only that much later, so the sequence is drawn here.
+    /// Moves a fixed number's stamp to the start of its first tick. Usually a claim draws the start policy's sequence when the clock enters
+    /// a tick. With `lag` a claim sees the clock enter this tick only that much later, so the sequence is drawn here.
     pub(crate) fn begin(&self, tick: u64) {
         let start = match self.policies.start {
             Start::Random(n) if self.policies.lag_ms > 0 => fastrand::u64(..n),
@@ -179,7 +180,7 @@ impl Generator {
         self.first.store(lease.next(), Ordering::Relaxed);
     }
 
-    /// Refuses in a forked child, and in a copy of the machine: the original goes on minting with this number.
+    /// Refuses in a forked child, and in a copy of the machine, because the original continues to mint with this number.
     pub(crate) fn check_process(&self) -> Result<()> {
         let Lease { node, process, .. } = self.lease.get();
         if self.mark.is_still(*process) {
@@ -199,13 +200,13 @@ impl Generator {
         Err(self.mark.refusal(*process, forked, copied))
     }
 
-    /// Returns the lease, unless it is a parent's.
+    /// Returns the lease, unless it belongs to a parent or to the original of this copy.
     pub(crate) fn own_lease(&self) -> Option<&Lease> {
         let lease = self.lease.get();
         self.mark.is_still(lease.process).then_some(lease)
     }
 
-    /// The next ID, if the gate stands open: the fast path.
+    /// The fast path: the next ID, if the gate is open.
     #[inline]
     pub(crate) fn fast_id(&self) -> Option<Id> {
         let lease = self.lease.get();
@@ -213,24 +214,24 @@ impl Generator {
         self.mark.is_of(&lease.process, &lease.generation).then(|| self.packing.id(lease.node_bits, stamp))
     }
 
-    /// The next ID by the slow path; waits as the policies say, and as the caller may.
+    /// The slow path: the next ID. Waits as the policies say, and no longer than the caller's limit.
     pub(crate) fn slow_id(&self, wait: &Wait<'_>) -> Result<Id> {
         let claimed = self.claim_by_the_clock(1, wait)?;
         Ok(self.packing.id(claimed.lease.node_bits, claimed.stamps.first))
     }
 
-    /// Fills a buffer with ascending IDs, from where it is written, in as many claims as that takes.
+    /// Fills the rest of a buffer with ascending IDs, in as many claims as that takes. `written` counts the IDs that are already there.
     pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], written: &mut Written, wait: &Wait<'_>) -> Result<()> {
         let mut at = written.count();
         while at < buffer.len() {
             wait.check_open()?;
             let Claimed { lease, stamps, .. } = self.claim((buffer.len() - at) as u64, wait)?;
             let count = stamps.count as usize;
-            // The claim may have waited, and this may be a child that was forked meanwhile.
+            // A claim that waited may have run code of the caller, and that may have forked: this may be the child.
             at = written.count_in(lease.process);
             self.packing.fill(lease.node_bits, stamps.first, &mut buffer[at..at + count]);
             at = written.wrote(count);
-            // In a copy that was made meanwhile all are made anew.
+            // A copy of the machine that was made during this loop makes all IDs again.
             if at == buffer.len() && !self.mark.is_of(&lease.process, &lease.generation) {
                 at = written.count();
             }
@@ -238,10 +239,10 @@ impl Generator {
         Ok(())
     }
 
-    /// Claims 1 to `most` stamps: the way of every batch.
+    /// Claims 1 to `most` stamps, for every kind of batch.
     pub(crate) fn claim(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
         let lease = self.lease.get();
-        // Without the system's clock where the gate stands open, as for a single ID: half of what a claim costs.
+        // An open gate saves reading the system's clock, which is half of the cost of a claim.
         if let Some((stamps, validity)) = lease.claim_some(most, |validity| self.shows(validity))
             && self.mark.is_of(&lease.process, &lease.generation)
         {
@@ -251,14 +252,14 @@ impl Generator {
         self.claim_by_the_clock(most, wait)
     }
 
-    /// The slow path.
+    /// The slow path: reads the clock, follows the policies, claims, and opens the gate for the fast path.
     fn claim_by_the_clock(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
         let mut waiting = Waiting { wait, since: None, is_counted: wait.is_again() };
         loop {
             let lease = self.lease.get();
             self.check_process()?;
-            // `seen` is loaded before the clock is read: a smaller reading is then a real rollback,
-            // not an old reading held up by a faster thread.
+            // `seen` is loaded before the clock is read. So a reading below it is a real rollback, and not an old reading of a thread that
+            // was overtaken.
             let seen = self.seen.load(Ordering::SeqCst);
             let reading = self.clock.read()?;
             let now = self.layout.tick_of(reading.unix_ms)?;
@@ -284,17 +285,18 @@ impl Generator {
                     return Ok(Claimed { lease, stamps, validity });
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),
-                // The lease was given up, or is being swapped for another: `SharedGenerator` waits for that one, and calls again.
+                // The lease was released, or is being swapped for another one. `SharedGenerator` waits for that one, and repeats the call.
                 Err(Refused::Frozen) => {
                     lease.close_gate();
                     return Err(Error::new(ErrorKind::LeaseExhausted, "the lease was given up"));
                 }
-                // Another thread has read a later tick, and moved the stamp there: this thread's reading is
-                // old, so it reads the clock again.
+                // Another thread has read a later tick and moved the stamp there. This thread's reading is old, so it reads the clock
+                // again.
                 Err(Refused::Full(_)) if self.seen.load(Ordering::SeqCst) > now.max(seen) => {}
                 Err(Refused::Full(stamp)) => {
                     lease.close_gate();
-                    // The policies allow the stamp, so the bound refused it, though it may have moved on since; or the bound refuses it now.
+                    // True if the policies allow the stamp, so the bound refused it (and may have been extended since), or if the bound
+                    // refuses it now.
                     let by_lease = stamp <= limit || stamp > lease.bound();
                     let refusal = Refusal { stamp, by_lease, now, seen, reaction, ahead };
                     self.wait_or_refuse(refusal, &mut waiting)?;
@@ -303,7 +305,7 @@ impl Generator {
         }
     }
 
-    /// Lets the fast path issue stamps up to `limit` in the tick `now` of a reading, unless it may already.
+    /// Lets the fast path issue stamps up to `limit` in the tick `now` of a reading. An open gate that allows just that is kept.
     fn open_gate(&self, lease: &Lease, limit: u64, reading: &Reading, now: u64, seen: u64) -> Validity {
         let (validity, last) = lease.gate();
         if last == limit.min(lease.bound()) && self.clock.showed(validity, reading, now) {
@@ -314,8 +316,8 @@ impl Generator {
             return validity;
         }
         lease.open_gate(validity, limit);
-        // If another thread has read a later tick since this reading, and the clock went back, this gate must not stay open. A thread that
-        // reads a later tick from here on closes the gate, or opens it anew, after this.
+        // This gate must not stay open if another thread has read a later tick since this reading and the clock then went back. A thread
+        // that reads a later tick from here on closes the gate, or opens it anew, after this check.
         if self.seen.fetch_max(now, Ordering::SeqCst) > now.max(seen) {
             lease.close_gate();
         }
@@ -334,20 +336,21 @@ impl Generator {
         self.clock.counter_shows(counts)
     }
 
-    /// Returns whether the clock, read anew, still shows the tick of a validity, for a thread that read it when `seen` was the highest tick:
-    /// a higher one since means that the clock has been in another tick. A validity of counts is for the counter to judge: false.
+    /// Returns whether the clock, read again, still shows the tick of a validity. `seen` is the highest tick at the thread's earlier
+    /// reading: if it has risen since, the clock has been in another tick. False for a validity of counts, which only the counter can
+    /// judge.
     pub(crate) fn still_shows(&self, validity: Validity, seen: u64) -> bool {
         !validity.is_of_counts() && self.shows(validity) && self.seen() == seen
     }
 
-    /// The sequence with which a tick starts, when `next` is the next stamp before it.
+    /// The first sequence of a tick that the clock enters, where `next` is the next stamp so far.
     fn start_after(&self, next: u64) -> u64 {
         let entered = self.entered.load(Ordering::Relaxed);
         match self.policies.start {
             Start::Zero => 0,
             Start::Alternate(n) => entered % (n + 1),
             Start::Random(n) => fastrand::u64(..n),
-            // The first tick of all continues nothing.
+            // The very first tick has no tick to continue from.
             Start::Continue(_) if next <= self.first.load(Ordering::Relaxed) => 0,
             Start::Continue(n) => (((next - 1) & self.layout.sequence().max()) + 1) % n,
         }
@@ -364,7 +367,7 @@ impl Generator {
         self.mark
     }
 
-    /// The first stamp that the clock still allows at a tick: `lag` behind it.
+    /// The lowest stamp that may be issued at a tick: the first one of the tick that lies `lag` before it.
     fn floor(&self, now: u64) -> u64 {
         self.first_stamp(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)))
     }
@@ -378,12 +381,12 @@ impl Generator {
         self.seen.load(Ordering::Relaxed)
     }
 
-    /// The tick that the clock shows now, as far as it can be told: 0 for a time that no ID can have.
+    /// The tick that the clock shows now; 0 for a clock that cannot be read, or shows a time that no ID can have.
     pub(crate) fn tick_or_zero(&self) -> u64 {
         self.clock.read().and_then(|now| self.layout.tick_of(now.unix_ms)).unwrap_or(0)
     }
 
-    /// Returns whether this process has a lease that was not given up.
+    /// Returns whether this process has a lease that was not released or lost.
     pub(crate) fn has_lease(&self) -> bool {
         self.same_process() && !self.lease.get().is_frozen()
     }
@@ -399,7 +402,7 @@ impl Generator {
         self.clock.unix_ms()
     }
 
-    /// The tick that the clock shows now. Not inlined: where there is a counter it is not asked.
+    /// The tick that the clock shows now. Not inlined, because it is not called where the processor has a counter.
     #[inline(never)]
     fn tick(&self) -> u64 {
         self.layout.tick_unchecked(self.clock.unix_ms())
@@ -428,11 +431,11 @@ impl Generator {
         let now = self.layout.tick_of(self.clock.read()?.unix_ms)?;
         let floor = self.floor(now);
         let lease = self.lease.get();
-        // A fixed number's bound is its guard's, which the first ID takes.
+        // The bound of a guarded number is 0 until its first ID, so it says nothing.
         let bound = if self.opens_in.is_some() { UNBOUNDED } else { lease.bound() };
         let limit = (self.first_stamp(now) | self.layout.sequence().max()).min(bound);
         let next = lease.next();
-        // A tick that the clock has yet to enter begins at its start policy's sequence.
+        // A tick that the clock has not entered yet will begin at the start policy's sequence.
         let start = match self.policies.start {
             Start::Random(n) => n - 1,
             _ => self.start_after(next),
@@ -446,30 +449,29 @@ impl Generator {
         self.check_process()?;
         self.clock.set(unix_ms)?;
         if let Ok(tick) = self.layout.tick_of(unix_ms) {
-            // A fixed number's credit grows from here; a tick that the program sets has begun.
+            // A fixed number's credit grows from here. The tick has begun already, because the program sets the time.
             if self.first.load(Ordering::Relaxed) == NOT_BEGUN {
                 self.begin(tick);
             }
             self.seen.fetch_max(tick, Ordering::SeqCst);
         }
-        // Every change of the time goes through the slow path: it may be a rollback to a tick for
-        // which the gate still stands open.
+        // Every change of the time takes the slow path, because it may be a rollback to a tick for which the gate is still open.
         self.lease.get().close_gate();
         Ok(())
     }
 
-    /// Puts another lease in the place of this one: [`LeasePointer::swap`].
+    /// Replaces the lease by another one: [`LeasePointer::swap`].
     pub(crate) fn swap(&self, lease: Lease) -> Owner {
         let owner = self.lease.swap(of_generation(lease, self.mark), self.layout.sequence().bits());
-        // A `close` at the same time may have frozen the new lease, which the swap has thawed since.
+        // A concurrent `close` may have frozen the new lease before the swap thawed it.
         if self.closed.load(Ordering::Acquire) {
             self.lease.get().freeze();
         }
         owner
     }
 
-    /// Returns how many ticks ahead of the clock stamps may be issued at this instant. `rollback` decides while the
-    /// clock is behind the highest time that it has shown, `exhausted` otherwise.
+    /// Returns how many ticks ahead of the clock stamps may be issued at this instant. While the clock is behind the highest time that it
+    /// has shown, `rollback` decides, and otherwise `exhausted`.
     pub(crate) fn ahead_ticks(&self, now: u64) -> u64 {
         self.reaction(now, self.seen()).ahead_ticks(&self.layout)
     }
@@ -478,14 +480,14 @@ impl Generator {
         if now < seen { self.policies.rollback } else { self.policies.exhausted }
     }
 
-    /// Ends the lease for good; every later call is `CLOSED`. Returns the stamp that would have been
-    /// the next.
+    /// Ends the lease for good; every later call is `CLOSED`. Returns the stamp that would have been the next.
     pub(crate) fn close(&self) -> u64 {
         self.closed.store(true, Ordering::Release);
         loop {
             let lease = self.lease.get();
             let next = lease.freeze();
-            // As in `pass` (`observe.rs`): a swap reads the old stamp last, so either it sees this freeze, or this call sees the new lease.
+            // As in `pass` (`observe.rs`): a swap reads the old stamp last. So either the swap sees this freeze, or this call sees the new
+            // lease.
             if std::ptr::eq(lease, self.lease.get()) {
                 return next;
             }
