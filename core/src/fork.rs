@@ -1,28 +1,42 @@
-//! The identity of this process: a forked child, or a copy of the machine, must not mint with what its original still uses.
+//! The identity of this process. A forked child, or a copy of the machine, must not mint with what its original still uses.
 //!
-//! A process has a *number* that none of its ancestors had. Whatever it makes carries the number, and is its own as long as the number is:
-//! leases, prefetched ranges, workers. The number stands in a page of its own (`page.rs`), and changes in three cases:
+//! A process has a *number*, which none of its ancestors had. Leases, prefetched ranges and workers carry the number of the process that
+//! made them, and belong to this process as long as its number is the same. The number is in a memory page of its own (`page.rs`). It
+//! changes in three cases:
 //!
-//! - **A fork.** The kernel wipes the page in a child (`MADV_WIPEONFORK`, Linux 4.14), also after a raw `clone`. A zero means that this process
-//!   has no number yet: it takes one. Where the page cannot be had, `pthread_atfork` wipes the number, and [`recheck`](Mark::recheck), in the slow
-//!   path, compares the process ID in it: there a raw `clone` that skips libc's handlers is seen only at the next tick.
-//! - **A copy** of the machine, which a hypervisor makes while it runs. Its generation counter (`generation.rs`) differs from the one that the
-//!   number was taken for, so the process takes another number. All threads of a copy live on, and find out one by one.
-//! - **A call of [`restored`]**, by a runtime that knows.
+//! - **A fork.** The kernel wipes the page in a child (`MADV_WIPEONFORK`, Linux 4.14), also after a raw `clone`. A zero means that this
+//!   process has no number yet, so it takes one. Where no such page can be had, a `pthread_atfork` handler wipes the number. There the slow
+//!   path also compares the process ID in the number ([`recheck`](Mark::recheck)), so a raw `clone`, which skips libc's handlers, is
+//!   noticed only at the next tick.
+//! - **A copy** of the machine, which a hypervisor makes while the machine runs. In a copy the generation counter (`generation.rs`) differs
+//!   from the one for which the number was taken, so the process takes another number. All threads of a copy live on, and notice one by
+//!   one.
+//! - **A call of [`restored`]**, by a runtime that knows that it made a copy.
 //!
-//! Whether this is a copy, and of which generation the process or an ancestor was last, stands in memory that a fork does not wipe: a child of a copy
-//! is one, and so is a child that was idle while it was copied. A generation that cannot be read now is no other one: the calls of that time are
-//! refused, threads rest, and the number stays. What begins with a number begins where the generation is known: else no later one would differ.
+//! | question | asked by | method |
+//! |---|---|---|
+//! | Is this surely still the process with this number? | the hot path, after a claim | [`is`](Mark::is), [`is_of`](Mark::is_of) |
+//! | Is it still that process? This also compares process IDs, or reads a file. | the slow path | [`is_still`](Mark::is_still) |
+//! | Is it surely another process, forked or copied? | whatever ends with its process | [`is_another`](Mark::is_another) |
+//! | Is it a forked child, without the parent's threads? | whatever takes locks | [`is_child_of`](Mark::is_child_of) |
+//! | Was this process or an ancestor ever copied? | stores that are copied with the machine | [`is_copied`](Mark::is_copied) |
 //!
-//! **When the number is compared.** A copy may be made between any two instructions, so a number that was compared before a stamp was claimed says
-//! nothing: both copies would claim the same. It is compared *after* the claim, and before the stamp is handed out. What was handed out before the
-//! copy was made is in both, and nothing here can help that.
+//! **Memory that a fork keeps** ([`Kept`]) holds whether the process was copied, and the last generation that it or an ancestor knew. So a
+//! child of a copy counts as a copy, and so does a child that was idle while it was copied.
 //!
-//! **Why the old number is never valid again.** [`Mark::is`] reads the generation before the number, and [`Mark::follow`] writes them in the
-//! opposite order: the number first, and then the generation for which it stands. Whoever sees that the generation is the known one sees the number
-//! that was taken for it. `follow` holds a lock meanwhile, which is in the wiped page too, so no child inherits it.
+//! **A generation that cannot be read** does not count as a new one. As long as it cannot be read, calls are refused, threads rest, and the
+//! number stays. Whatever carries the number is made only while the generation is known. Otherwise no later generation would differ from
+//! it.
 //!
-//! The handler also closes the descriptors whose locks must end with their owner: see [`ClosedInChild`].
+//! **When the number is compared.** A copy may be made between any two instructions. A comparison before a claim would prove nothing,
+//! because both copies would then claim the same stamp. So the number is compared *after* the claim, and before the stamp is handed out.
+//! Stamps that were handed out before the copy was made are in both copies, and nothing here can help that.
+//!
+//! **Why the old number is never valid again.** [`Mark::is`] reads the generation before the number. [`Mark::follow`] writes them in the
+//! opposite order: first the number, then the generation for which it was taken. So a thread that sees the new generation as the known one
+//! also sees the new number. `follow` holds a lock, which is in the wiped page as well, so no child inherits it.
+//!
+//! The fork handler also closes the descriptors whose locks must end with their owner: see [`ClosedInChild`].
 
 #[cfg(unix)]
 mod descriptors;
@@ -51,14 +65,14 @@ use handlers::handle_forks;
 use page::Page;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-/// A handle on the number of this process; [`Mark::current`] reads it. The low 32 bits are the process ID, and those above ascend with each number
-/// that is taken.
+/// A handle on the number of this process, which [`Mark::current`] reads. The low 32 bits of the number are the process ID. The bits above
+/// ascend with each number that is taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark(&'static Page);
 
-/// Not a `OnceLock`: a fork while another thread fills one would leave the child to wait for ever.
+/// Not a `OnceLock`: after a fork while another thread fills it, the child would wait forever.
 static MARK: AtomicPtr<Page> = AtomicPtr::new(std::ptr::null_mut());
-/// The upper half of the next number. A child, or a copy, has it too, and counts on from it: so its number differs from every ancestor's.
+/// The upper half of the next number. A child or a copy inherits it and counts on, so its number differs from every ancestor's.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// The memory that a fork keeps.
@@ -71,7 +85,7 @@ struct Kept {
 
 #[cfg(not(loom))]
 static KEPT: Kept = Kept::new();
-// Models that run side by side are processes of their own.
+// Each of the models that run in parallel is a process of its own.
 #[cfg(loom)]
 std::thread_local!(static KEPT: Kept = const { Kept::new() });
 
@@ -87,14 +101,15 @@ impl Kept {
         KEPT.with(call)
     }
 
-    /// Learns of the present generation, if it is known; returns whether it is another one than the last.
+    /// Records the present generation, if it is known. Returns whether the process was restored, or the generation differs from the last
+    /// one.
     fn learn(&self, generation: Option<u64>, restored: bool) -> bool {
         let last = self.last_known.load(Ordering::Relaxed);
         let is_copied = restored || last != UNKNOWN && generation.is_some_and(|generation| generation != last);
         if is_copied {
             self.is_copied.store(true, Ordering::Release);
         }
-        // After the word above: a child that is forked in between finds out for itself.
+        // After `is_copied`: a child that is forked in between still has the old generation, and compares again.
         self.last_known.store(generation.unwrap_or(last), Ordering::Release);
         is_copied
     }
@@ -114,7 +129,7 @@ pub(crate) fn mark() -> Mark {
 fn make() -> Mark {
     let _uncancelled = Uncancelled::new();
     let page = page::make();
-    // Of two threads that are here at once, one leaves its page unused.
+    // If two threads come here at once, one of the pages stays unused.
     if MARK.compare_exchange(std::ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire).is_ok() {
         #[cfg(unix)]
         handle_forks();
@@ -122,21 +137,21 @@ fn make() -> Mark {
     marked().expect("it was just set")
 }
 
-/// Returns the mark, if its page is made.
+/// Returns the mark, if its page exists.
 fn marked() -> Option<Mark> {
     // SAFETY: null, or what `page::make` returned, which is valid for ever.
     unsafe { MARK.load(Ordering::Acquire).as_ref() }.map(Mark)
 }
 
 impl Mark {
-    /// Returns whether the process is surely still the one that had this number: for the hot path, after a claim. Where it says no, the slow path
-    /// asks [`is_still`](Mark::is_still).
+    /// Returns whether the process is surely still the one that had this number. For the hot path, after a claim. If false, the slow path
+    /// calls [`is_still`](Mark::is_still).
     #[inline(always)]
     pub(crate) fn is(self, number: u64) -> bool {
         self.0.is_followed() && self.0.number.load(Ordering::Relaxed) == number
     }
 
-    /// Returns what [`is`](Mark::is) does, to a caller that knows the number's [generation](Mark::generation_of): it loads one word less.
+    /// Returns the same as [`is`](Mark::is) with one load less, for a caller that knows the number's [generation](Mark::generation_of).
     #[inline(always)]
     pub(crate) fn is_of(self, number: &u64, generation: &u64) -> bool {
         self.0.generation.load(Ordering::Relaxed) == *generation && self.0.number.load(Ordering::Relaxed) == *number
@@ -145,37 +160,39 @@ impl Mark {
     /// The generation for which a number was taken, if it is still the present number.
     pub(crate) fn generation_of(self, number: u64) -> u64 {
         let known = self.0.known.load(Ordering::Acquire);
-        // Read in this order, as they are written in the other one: a later generation comes with a later number.
+        // The number is read last, because `renew` writes it first: a later generation comes with a later number.
         if self.0.number.load(Ordering::Acquire) == number { known } else { UNKNOWN }
     }
 
-    /// Returns whether the process is still the one that had this number, also where the page is not wiped, or a file is to be read.
+    /// Returns whether the process is still the one that had this number. This also works where the page is not wiped, or a file has to be
+    /// read.
     #[inline]
     pub(crate) fn is_still(self, number: u64) -> bool {
         self.recheck();
         (self.0.is_followed() || self.follow()) && self.0.number.load(Ordering::Relaxed) == number
     }
 
-    /// Returns whether the process surely is another one than had this number, and stays so: what ends with its process ends then. Where
-    /// [`is_still`](Mark::is_still) says no, it may be only that the generation cannot be read now.
+    /// Returns whether the process is surely, and for good, another one than the one with this number. Unlike
+    /// `!`[`is_still`](Mark::is_still), this is false while the generation cannot be read.
     pub(crate) fn is_another(self, number: u64) -> bool {
         self.recheck();
         self.current() != number
     }
 
-    /// Returns whether the hot path may be used at all: not where a file has to be read again and again.
+    /// Returns whether the hot path may be used. It may not where a file has to be read again and again.
     pub(crate) fn has_hot_path(self) -> bool {
         self.0.is_followed()
     }
 
-    /// Returns whether this process is a forked child of the one that had a number, and no copy of it: it has none of its threads, and must not
-    /// touch its locks.
+    /// Returns whether this process is a forked child of the one with this number, and not only a copy of it. A child has none of its
+    /// parent's threads, and must not touch its locks.
     pub(crate) fn is_child_of(self, number: u64) -> bool {
         self.recheck();
         number < self.process()
     }
 
-    /// Returns whether this process, or an ancestor, was copied since it began, and so what is on its machine was.
+    /// Returns whether this process or an ancestor was copied since it began. Then the files and the memory of its machine were copied as
+    /// well.
     pub(crate) fn is_copied(self) -> bool {
         self.current();
         Kept::with(|kept| kept.is_copied.load(Ordering::Acquire))
@@ -193,13 +210,13 @@ impl Mark {
         self.0.number.load(Ordering::Acquire)
     }
 
-    /// The first number of this process, which is the same in all its copies: for what only a fork takes away, such as threads and locks.
+    /// The first number of this process, which all its copies share. For what only a fork takes away, such as threads and locks.
     pub(crate) fn process(self) -> u64 {
         self.current();
         self.0.born.load(Ordering::Acquire)
     }
 
-    /// Takes another number where the generation has changed, and the first one where there is none. Returns whether the generation is known.
+    /// Takes a number if the process has none, or if the generation has changed. Returns whether the generation is known.
     #[cold]
     #[inline(never)]
     fn follow(self) -> bool {
@@ -208,7 +225,7 @@ impl Mark {
 
     fn renew(self, restored: bool) -> bool {
         let (page, pid) = (self.0, u64::from(host::process_id()));
-        // A holder with another process ID is a parent, where the page is not wiped.
+        // Where the page is not wiped, a holder with another process ID is a parent.
         let try_lock = |holder| page.lock.compare_exchange(holder, pid, Ordering::Acquire, Ordering::Relaxed).is_ok();
         while !try_lock(0) {
             let holder = page.lock.load(Ordering::Relaxed);
@@ -233,7 +250,7 @@ impl Mark {
         generation.is_some()
     }
 
-    /// Refuses where it cannot be told whether the process was copied.
+    /// Refuses while it is not known whether the process was copied.
     ///
     /// # Errors
     /// `COPIED`.
@@ -241,7 +258,7 @@ impl Mark {
         if self.0.is_followed() || self.follow() { Ok(()) } else { Err(generation::trouble()) }
     }
 
-    /// The error of a call that uses what another process, or the original of this copy, goes on using.
+    /// The error of a call that would use what the parent process, or the original of this copy, still uses.
     pub(crate) fn refusal(self, of: u64, forked: impl FnOnce() -> String, copied: impl FnOnce() -> String) -> Error {
         match self.check() {
             Err(error) => error,
@@ -253,34 +270,37 @@ impl Mark {
     /// The mark of a simulated process, which keeps its number.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn simulated(number: u64) -> Self {
-        // Learns that the kernel wipes pages: else `is_still` would compare process IDs, and a simulated number holds none.
+        // Makes the page, to record that the kernel wipes it. Otherwise `is_still` would compare process IDs, which a simulated number does
+        // not have.
         mark();
         Mark(Box::leak(Box::new(Page::of(number))))
     }
 
-    /// Compares process IDs, for where the page is not wiped.
+    /// Compares process IDs where the page is not wiped.
     pub(crate) fn recheck(self) {
         if !page::is_wiped() {
             self.wipe_parents(host::process_id());
         }
     }
 
-    /// Wipes the number if it is a parent's, which has another process ID.
+    /// Wipes the number if it has another process ID, which is a parent's.
     fn wipe_parents(self, pid: u32) {
         let number = self.0.number.load(Ordering::Acquire);
         if number != 0 && number as u32 != pid {
-            // Another thread of the child may have been first; then its number is the child's.
+            // If another thread of the child was first, the number is the child's by now.
             let _ = self.0.number.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
 }
 
-/// Tells frazil that this process was restored from a snapshot, or copied with its machine: for the hook of a runtime that knows, such as AWS
-/// Lambda SnapStart or CRIU. Not needed where the machine has a VMClock device, or where `FRAZIL_GENERATION` names a counter.
+/// Notifies frazil that this process was restored from a snapshot, or copied with its machine. It is for the hooks of runtimes that know,
+/// such as AWS Lambda SnapStart or CRIU. It is not needed where the machine has a VMClock device, or where `FRAZIL_GENERATION` names a
+/// counter.
 ///
-/// From here on the process issues nothing that its original, or another copy, may issue too: leased node numbers, prefetched numbers and random
-/// bits are dropped, and the next call leases anew. Generators whose numbers are given without a store, or come from a store that is copied with the
-/// machine (`local`, `file:`, `memory`), fail with `COPIED`. What the program was handed before is in all copies. Any thread may call it.
+/// From here on the process issues nothing that its original, or another copy, may issue. Leased node numbers, prefetched numbers and
+/// random bits are dropped, and the next call leases another number. Generators fail with `COPIED` if their number is fixed, or comes from
+/// a store that is copied with the machine (`local`, `file:`, `memory`). IDs that the program received before are in all copies. Any thread
+/// may call this function.
 ///
 /// # Example
 /// ```no_run
@@ -291,24 +311,24 @@ pub fn restored() {
     mark().renew(true);
 }
 
-/// Tells a process's first call from its later ones: what a forked child needs is not there yet.
+/// Distinguishes the first call in a process from later ones. At its first call a forked child has no lease and no worker of its own.
 pub(crate) struct FirstCall(AtomicU64);
 
 impl FirstCall {
-    /// Returns the state of a process whose first call is over.
+    /// The state after the first call of this process.
     pub(crate) fn over() -> Self {
         FirstCall(AtomicU64::new(mark().current()))
     }
 
-    /// Returns whether this process asks for the first time.
+    /// Returns whether this is the first call in this process.
     pub(crate) fn is_now(&self) -> bool {
         let process = mark().current();
         self.0.load(Ordering::Relaxed) != process && self.0.swap(process, Ordering::Relaxed) != process
     }
 }
 
-/// A seed that differs between the processes of a machine, in a forked child, which has a copy of its parent's
-/// generators, and between copies of a machine, which may have a copy of everything but the time and what the system draws.
+/// A seed for a random generator. It differs between the processes of a machine, between a parent and its forked child, and between copies
+/// of a machine, which share all but the time and the system's random numbers.
 pub(crate) fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     let mut hasher = std::hash::RandomState::new().build_hasher();

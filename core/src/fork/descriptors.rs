@@ -1,18 +1,20 @@
-//! Descriptors that a forked child closes at once, because what they hold must end with its owner.
+//! Descriptors that a forked child closes at once, because the locks and names that they hold must end with their owner.
 //!
-//! A lock by `flock(2)` and the name of a socket belong to all copies of a descriptor: a child that kept one would keep the lock of a parent
-//! that was killed. A raw `clone` skips the handler that closes them.
+//! A lock by `flock(2)` and the name of a socket belong to all copies of a descriptor. A child that kept a copy would keep the lock of a
+//! parent that was killed. A raw `clone` skips the handler that closes the copies.
 //!
-//! Two children have a copy that no handler knows: one that is forked between a descriptor's opening and its registration, and one that is
-//! forked while a descriptor closes, because a fork copies the descriptors first, and then the memory, in which the place is free by then. For
-//! a lock, which is held for a millisecond and unlocked in all copies, that passes. A name is held until its process exits: [`with_no_fork`]
-//! opens and closes it while no fork is under way. Each side announces itself first and looks at the other then, both in the one order of
-//! `SeqCst`, so at least one of two that meet sees the other. The opener waits for the forks that it finds, and a fork that finds an opener takes
-//! its announcement back until there is none: a program that forks without a pause keeps no opener out. Both wait for 1 s at most: a signal
-//! handler may fork in the thread that opens, and another library's handler may wait for a lock that this thread's caller holds.
+//! Two kinds of children have a copy that the handler does not know. One is forked between a descriptor's opening and its registration. The
+//! other is forked while a descriptor is closed: a fork copies the descriptors first, and the memory after that, in which the place may be
+//! free by then. For a lock this is harmless, because a lock is held for a millisecond and unlocked in all copies. But a name is held until
+//! its process exits. So [`with_no_fork`] opens and closes names while no fork is under way.
 //!
-//! A program may close descriptors that it did not open, as daemons do (`closefrom`), and a file of its own may take the number. So each place
-//! remembers the file, too: a number that means another one by now is left alone.
+//! An opener and a fork each announce themselves first, and then look for the other. Both are in the total order of `SeqCst`, so of two
+//! that meet at least one sees the other. The opener waits for the forks that it finds. A fork that finds an opener withdraws its
+//! announcement until there is none, so a program that forks without a pause does not starve openers. Both wait for 1 s at most, because a
+//! signal handler may fork in the thread that opens, and another library's handler may wait for a lock that this thread's caller holds.
+//!
+//! A program may close descriptors that it did not open, as daemons do (`closefrom`), and then open a file of its own with the same
+//! descriptor number. So each place also remembers the file, and a descriptor that means another file by now is left alone.
 
 use super::mark;
 use super::page::Page;
@@ -26,12 +28,12 @@ use std::time::{Duration, Instant};
 /// The longest wait of an opener for a fork, and of a fork for an opener.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// A place for a descriptor, and the file that it stands for.
+/// A registered descriptor, and its file.
 pub(crate) struct Place {
     /// `FREE`, `TAKEN` while the file is stored, or the descriptor and 1.
     held: AtomicI32,
-    /// The process that registered it: a child's handlers may have run before ours, and have taken places of the child's own. By its number, as
-    /// a child in another namespace may have its parent's process ID.
+    /// The number of the process that registered it. Handlers that run before ours in a child may have registered descriptors of the child.
+    /// This is not the process ID, because a child in another namespace may have that of its parent.
     owner: AtomicU64,
     device: AtomicU64,
     inode: AtomicU64,
@@ -42,7 +44,8 @@ const TAKEN: i32 = -1;
 
 pub(crate) type Places = [Place; 64];
 
-/// The locks of stores' folders, two for each that is locked at this moment. Where the places do not suffice, a child keeps the rest.
+/// The locks of file stores, two for each folder that is locked at the moment. If there are more locks than places, a child keeps the
+/// others.
 static LOCKS: Places = [const { Place::new() }; 64];
 /// The names that guard node numbers (`guard`).
 pub(crate) static NAMES: Places = [const { Place::new() }; 64];
@@ -73,13 +76,14 @@ impl Place {
     }
 }
 
-/// The file behind a descriptor. One system call, which a child may make.
+/// The device and inode of a descriptor's file. This is one system call, which a child may make.
 #[allow(clippy::unnecessary_cast, reason = "their types are each system's own")]
 pub(crate) fn identity(file: BorrowedFd<'_>) -> Option<(u64, u64)> {
     fstat(file).ok().map(|stat| (stat.st_dev as u64, stat.st_ino as u64))
 }
 
-/// Moves a descriptor away from those of the standard streams: a program may have closed them, and a library of it may write to them all the same.
+/// Moves a descriptor away from the numbers of the standard streams. A program may have closed these, while one of its libraries still
+/// writes to them.
 pub(crate) fn off_the_standard_streams<T: AsFd + From<OwnedFd>>(file: T) -> io::Result<T> {
     match file.as_fd().as_raw_fd() {
         0..=2 => Ok(fcntl_dupfd_cloexec(&file, 3)?.into()),
@@ -87,7 +91,7 @@ pub(crate) fn off_the_standard_streams<T: AsFd + From<OwnedFd>>(file: T) -> io::
     }
 }
 
-/// A descriptor that a forked child closes at once, as long as this stands.
+/// The registration of a descriptor, which a forked child closes at once.
 pub(crate) struct ClosedInChild(Option<&'static Place>);
 
 impl ClosedInChild {
@@ -102,7 +106,7 @@ impl ClosedInChild {
         places.iter().find(|place| place.take(file)).map(|place| ClosedInChild(Some(place)))
     }
 
-    /// Returns whether the descriptor is still this process's to use: nobody else has closed it.
+    /// Returns whether the descriptor still means the registered file: a program may have closed it.
     #[cfg(unix)]
     pub(crate) fn is_intact(&self, file: BorrowedFd<'_>) -> bool {
         self.0.is_some_and(|place| place.is_of(file))
@@ -117,14 +121,14 @@ impl Drop for ClosedInChild {
     }
 }
 
-/// Registers the handlers. A fork that has begun before that in another thread is not noticed.
+/// Registers the fork handlers. A fork that began before that in another thread is not noticed.
 fn handle_forks() {
     mark();
-    // Another thread may have made the mark, and not come to this.
+    // Another thread may have made the mark, and not registered the handlers yet.
     super::handle_forks();
 }
 
-/// Opens and registers a descriptor, or closes one, between two forks.
+/// Makes a change while no fork is under way: opens and registers a descriptor, or closes one.
 #[cfg(unix)]
 pub(crate) fn with_no_fork<T>(change: impl FnOnce() -> T) -> T {
     handle_forks();
@@ -135,14 +139,14 @@ pub(crate) fn with_no_fork<T>(change: impl FnOnce() -> T) -> T {
     change()
 }
 
-/// Waits until a count is 0, or for too long.
+/// Waits until a count is 0, and at most until [`LONGEST`] has passed.
 fn wait_while_any(count: &AtomicU64, since: Instant) {
     while count.load(Ordering::SeqCst) > 0 && since.elapsed() < LONGEST {
         std::thread::yield_now();
     }
 }
 
-/// An opener that forks wait for, as long as this stands.
+/// The announcement of an opener, for which forks wait.
 #[cfg(unix)]
 struct Opening(&'static Page);
 
@@ -166,12 +170,12 @@ pub(super) fn before_fork(page: &Page) {
     }
 }
 
-/// Runs in the parent, also where the fork failed, and where the handlers were registered in the middle of it.
+/// Runs in the parent, also if the fork failed, or if the handlers were registered during it.
 pub(super) fn after_fork(page: &Page) {
     subtract(&page.forking);
 }
 
-/// Takes one off a count, unless it was wiped meanwhile: a signal handler may fork in the thread that has counted itself.
+/// Subtracts one from a count, unless the count was wiped: a signal handler may fork in the thread that has counted itself.
 fn subtract(count: &AtomicU64) {
     let _ = count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
 }
@@ -184,7 +188,8 @@ pub(super) fn in_child(page: &Page) {
     for place in LOCKS.iter().chain(&NAMES).chain(&WATCHES).filter(inherited) {
         let descriptor = place.held.swap(FREE, Ordering::Relaxed) - 1;
         if descriptor >= 0 {
-            // SAFETY: the child's copy of a descriptor that its parent has open; if the program closed it, a number that is asked about only.
+            // SAFETY: the child's copy of a descriptor that its parent has open. If the program closed it, the number is only passed to
+            // `fstat`.
             let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
             if place.is_of(file) {
                 // SAFETY: the file that was registered; the thread that would use it is not in the child.

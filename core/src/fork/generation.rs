@@ -1,11 +1,13 @@
-//! The generation of the machine: a counter that changes when the machine is restored from a snapshot, so in each copy of it.
+//! The generation of the machine: a counter that changes when the machine is restored from a snapshot, and so in each copy of it.
 //!
-//! - **The VMClock device** of Linux (`struct vmclock_abi` of `linux/vmclock-abi.h`), which a hypervisor keeps up to date: its page is mapped, and
-//!   the hot path reads the counter there. Two copies may show the same counter: it tells that there is a copy, and not which one.
-//! - **A file**, by `FRAZIL_GENERATION=file:PATH`, for sandboxes that publish a counter, and for tests: any text, which changes. An ordinary file
-//!   is not mapped, because one that shrinks would end the process with SIGBUS. It is read at most once a millisecond, and before each call of a
-//!   store, so for so long two copies can repeat each other. Its path is opened each time: a new file may be renamed into its place.
-//! - **Neither**: the generation is always 0, and copies are not noticed but by [`restored`](super::restored).
+//! - **The VMClock device** of Linux (`struct vmclock_abi` of `linux/vmclock-abi.h`), which a hypervisor keeps up to date. Its page is
+//!   mapped, and the hot path reads the counter there. Two copies may have the same counter: it tells that this is a copy, and not which
+//!   one.
+//! - **A file**, by `FRAZIL_GENERATION=file:PATH`, for sandboxes that publish a counter, and for tests. It holds any text that changes. An
+//!   ordinary file is not mapped, because a file that shrinks would end the process with SIGBUS. It is read at most once a millisecond, and
+//!   before each call of a store. Within that time two copies can issue the same IDs. The path is opened each time, because a new file may
+//!   be renamed into its place.
+//! - **Neither**: the generation is always 0, and copies are noticed only after a call of [`restored`](super::restored).
 
 use crate::cancel::Uncancelled;
 use crate::error::{Error, ErrorKind, shown};
@@ -27,16 +29,16 @@ const LONGEST: u64 = 4_096;
 
 /// A file that is polled.
 pub(super) struct Polled {
-    /// The value of the variable, where it names no file.
+    /// The file's path, or the value of the variable if it names no file.
     path: Result<PathBuf, String>,
     begun: Instant,
-    /// The time in ms since `begun` at which it was read last, and 1; below 0 before `begun`.
+    /// The time of the last reading, in ms since `begun`, plus 1. Negative for a time before `begun`.
     looked: AtomicU64,
-    /// The last generation; 0 where it could not be read.
+    /// The last generation; 0 if it could not be read.
     generation: AtomicU64,
 }
 
-/// Null where no file is polled.
+/// The file that is polled; null if there is none.
 static POLLED_FILE: AtomicPtr<Polled> = AtomicPtr::new(std::ptr::null_mut());
 
 pub(super) fn polled() -> Option<&'static Polled> {
@@ -50,7 +52,7 @@ pub(super) fn begin_polling() -> bool {
     let path = value.to_str().and_then(|text| text.strip_prefix("file:")).filter(|path| !path.is_empty());
     let path = path.map(PathBuf::from).ok_or_else(|| value.to_string_lossy().into_owned());
     let polled = Polled { path, begun: Instant::now(), looked: AtomicU64::new(0), generation: AtomicU64::new(0) };
-    // Of two threads that are here at once, one leaves its own unused.
+    // If two threads come here at once, one of the boxes stays unused.
     POLLED_FILE.store(Box::into_raw(Box::new(polled)), Ordering::Release);
     true
 }
@@ -59,7 +61,7 @@ impl Polled {
     /// The generation, read anew once a millisecond.
     pub(super) fn look(&self) -> Option<u64> {
         let (begun, now) = (self.begun, Instant::now());
-        // A process that was restored on a machine which runs for less long finds the clock before its beginning.
+        // A process that was restored on a machine with a shorter uptime finds the clock before `begun`.
         let before = || -1 - begun.duration_since(now).as_millis() as i64;
         let now = now.checked_duration_since(begun).map_or_else(before, |since| since.as_millis() as i64 + 1) as u64;
         if self.looked.load(Ordering::Relaxed) != now {
@@ -85,12 +87,12 @@ impl Polled {
         };
         let mut text = Vec::new();
         let mut options = OpenOptions::new();
-        // A pipe in its place is not waited for.
+        // A pipe in its place must not block.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
         let read = options.read(true).open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut text));
         read.map_err(|why| unknown(why.to_string()))?;
-        // What differs between two copies may lie behind the part that was read.
+        // The text of two copies may differ only after the part that was read.
         let is_whole = text.len() as u64 <= LONGEST;
         let text = text.trim_ascii();
         if text.is_empty() || !is_whole {
@@ -103,7 +105,7 @@ impl Polled {
     }
 }
 
-/// Why the generation cannot be told.
+/// The error of a call while the generation cannot be read.
 pub(super) fn trouble() -> Error {
     let trouble = polled().and_then(|polled| polled.read().err());
     trouble.unwrap_or_else(|| Error::new(ErrorKind::Copied, format!("{VARIABLE} could not be read a moment ago")))
@@ -131,7 +133,7 @@ mod device {
         usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
     }
 
-    /// Maps the device's page at an address, where a page of zeros is mapped already, which stays where there is no device.
+    /// Maps the device's page at the address of a page of zeros, which stays if there is no device.
     pub(in crate::fork) fn map(at: *mut libc::c_void, size: usize) {
         if std::env::var_os(VARIABLE).is_none()
             && let Ok(file) = open(size)
@@ -182,21 +184,21 @@ mod device {
     }
 }
 
-/// The way in which copies of this machine are noticed, for an operator.
+/// The means by which copies of this machine are noticed, for an operator.
 #[cfg(feature = "admin")]
 #[derive(Debug)]
 pub enum Copies {
-    /// By this.
+    /// Copies are noticed by this means.
     Noticed(String),
-    /// Not at all: there is nothing to notice them by.
+    /// Copies are not noticed, for this reason.
     Unnoticed(String),
-    /// There is something, which cannot be read.
+    /// There is a means, but it cannot be read, for this reason.
     Unreadable(String),
 }
 
 #[cfg(feature = "admin")]
 impl Copies {
-    /// Finds out how they are noticed.
+    /// Finds the means of this process.
     pub fn find() -> Self {
         super::mark();
         if let Some(polled) = polled() {

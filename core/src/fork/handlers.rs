@@ -1,4 +1,4 @@
-//! The handlers of forks, which libc calls in the parent and in the child.
+//! The fork handlers, which libc calls in the parent and in the child.
 
 use super::{descriptors, marked, page};
 use crate::host;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 extern "C" fn in_child() {
     let Some(mark) = marked() else { return };
-    // Where the kernel has wiped the page, another handler of the child may have begun anew in it.
+    // If the kernel wiped the page, another handler in the child may already have taken a number, which must stay.
     if !page::is_wiped() {
         mark.0.number.store(0, Ordering::Release);
         if mark.0.born.load(Ordering::Relaxed) as u32 != host::process_id() {
@@ -31,8 +31,8 @@ extern "C" fn in_parent() {
     }
 }
 
-/// Registers the handlers, once. A thread that comes second waits until the first one is done, and no longer than for a moment: in a child that
-/// was forked in between there is no first one.
+/// Registers the handlers, once. A second thread waits until the first one is done, but only for a moment, because in a child that was
+/// forked in between the first thread does not exist.
 pub(super) fn handle_forks() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     static DONE: AtomicBool = AtomicBool::new(false);

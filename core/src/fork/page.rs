@@ -1,6 +1,6 @@
-//! The page in which the number of this process stands, and the word beside it in which the machine's generation does.
+//! The page with the number of this process, and after it the word with the generation of the machine.
 //!
-//! The two are one address apart that is known when this is compiled, so that the hot path loads one pointer for both.
+//! The distance between the two is a constant, so the hot path loads one pointer for both.
 //!
 //! ```text
 //! | ... | lock | number | known | born | opening | forking | ... | the next page: VMClock's, or zeros ... | generation | ...
@@ -11,22 +11,25 @@ use super::generation;
 use crate::sync::StaticU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The end of a page that is wiped in a forked child, and the beginning of the one after it.
+/// The end of a page that is wiped in a forked child, and the beginning of the page after it.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Page {
-    /// 0, or the ID of a process of which a thread is in [`Mark::renew`](super::Mark).
+    /// 0, or the ID of a process with a thread in [`Mark::renew`](super::Mark).
     pub(super) lock: StaticU64,
+    /// The number of this process; 0 before it has one.
     pub(super) number: StaticU64,
     /// The generation for which the number was taken.
     pub(super) known: StaticU64,
+    /// The first number of this process, which a copy keeps.
     pub(super) born: StaticU64,
-    /// The threads that open or close a descriptor which no child may have, and the forks that are under way (`descriptors.rs`).
+    /// The number of threads that are opening or closing a descriptor that no child may have (`descriptors.rs`).
     pub(super) opening: AtomicU64,
+    /// The number of forks that are under way.
     pub(super) forking: AtomicU64,
     rest: [u64; (WIPED_BYTES - 48) / 8],
     before: [u64; generation::OFFSET / 8],
-    /// Read-only where it is the machine's.
+    /// The generation of the machine. Read-only if this page is the VMClock device's.
     pub(super) generation: StaticU64,
 }
 
@@ -48,13 +51,13 @@ impl Page {
         }
     }
 
-    /// Returns whether the number stands for the present generation. Two loads: for the hot path.
+    /// Returns whether the number was taken for the present generation. Two loads, for the hot path.
     #[inline(always)]
     pub(super) fn is_followed(&self) -> bool {
         self.generation.load(Ordering::Relaxed) == self.known.load(Ordering::Acquire)
     }
 
-    /// The present generation; `None` where it cannot be told. For one caller at a time.
+    /// The present generation; `None` if it cannot be read. For one caller at a time.
     pub(super) fn current_generation(&self) -> Option<u64> {
         generation::polled().map_or_else(|| Some(self.generation.load(Ordering::Acquire)), generation::Polled::look)
     }
@@ -75,17 +78,17 @@ impl Page {
     }
 }
 
-/// Used where no page can be mapped.
+/// The page of a process that cannot map one.
 static PLAIN: Page = Page::new();
 /// True if the kernel wipes the page; otherwise process IDs are compared.
 static IS_WIPED: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn is_wiped() -> bool {
-    // Where nothing forks, no child has the page of its parent.
+    // A system without forks has no child with its parent's page.
     cfg!(not(unix)) || IS_WIPED.load(Ordering::Relaxed)
 }
 
-/// Makes the page, and finds where the generation is to be read.
+/// Makes the page, and determines where the generation is read.
 pub(super) fn make() -> *mut Page {
     #[cfg(all(target_os = "linux", not(loom)))]
     let page = linux::map().unwrap_or((&raw const PLAIN).cast_mut());
@@ -114,12 +117,12 @@ mod linux {
         if mapped == libc::MAP_FAILED {
             return None;
         }
-        // An old kernel refuses the advice; then `handle_forks` and `recheck` tell.
+        // An old kernel refuses the advice. Then `handle_forks` and `recheck` detect a fork.
         // SAFETY: the range is the first page of the mapping above.
         let advised = unsafe { libc::madvise(mapped, size, libc::MADV_WIPEONFORK) };
         IS_WIPED.store(advised == 0, Ordering::Relaxed);
         generation::map_device(mapped.wrapping_byte_add(size), size);
-        // Of zeros, as the first page of a child is: a good `Page`, aligned and never unmapped.
+        // The mapping is all zeros, like the first page of a child. That is a valid `Page`, aligned and never unmapped.
         Some(mapped.wrapping_byte_add(size - WIPED_BYTES).cast())
     }
 }

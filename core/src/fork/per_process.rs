@@ -5,22 +5,22 @@ use crate::error::Result;
 use crate::sync::{Ordering, StaticPtr};
 use std::ptr;
 
-/// A cell that holds one T for each process; a forked child makes its own and never touches its parent's.
+/// A cell that holds one T for each process. A forked child makes its own and never touches its parent's.
 ///
-/// Reaching it takes no lock, because a fork inherits locks as they stood. What a child inherits stays where it is,
-/// neither read nor dropped: a lock in it may be held by a thread that the child does not have.
+/// Access takes no lock, because a child inherits a lock in whatever state it was. The inherited value stays where it is, and is neither
+/// read nor dropped: a thread that the child does not have may hold a lock in it.
 pub(crate) struct PerProcess<T: Send + Sync>(Cell<T>);
 
-/// A cell that holds one T for each process, and another one for each copy of it.
+/// A cell that holds one T for each process, and for each copy of a process.
 pub(crate) struct PerCopy<T: Send + Sync>(Cell<T>);
 
 struct Cell<T: Send + Sync> {
-    /// Null, or a box that is never freed as long as the cell stands.
+    /// Null, or a box that is not freed as long as the cell exists.
     made: StaticPtr<Made<T>>,
 }
 
 struct Made<T> {
-    /// The number for which it was made.
+    /// The process number for which the value was made.
     number: u64,
     value: T,
 }
@@ -30,10 +30,10 @@ impl<T: Send + Sync> PerProcess<T> {
         PerProcess(Cell::new())
     }
 
-    /// This process's value. Of threads that are here first at once each makes one, and one is kept.
+    /// This process's value. If several threads call this first at once, each makes a value, and one is kept.
     ///
     /// # Errors
-    /// What `make` fails with; then the next call makes it again.
+    /// The error of `make`. The next call then calls `make` again.
     #[inline]
     pub(crate) fn get(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         let made = self.0.made.load(Ordering::Acquire);
@@ -49,17 +49,17 @@ impl<T: Send + Sync> PerCopy<T> {
         PerCopy(Cell::new())
     }
 
-    /// This process's value, as in [`PerProcess`]. A copy's `make` is given the original's value: the threads that use it live on in the copy, and
-    /// are to be kept from what the new value does.
+    /// This process's value, as in [`PerProcess`]. In a copy, `make` gets the original's value: the threads that use that live on in the
+    /// copy, and must not interfere with the new value.
     ///
     /// # Errors
-    /// What `make` fails with; `COPIED` where it cannot be told whether the process is a copy.
+    /// The error of `make`; `COPIED` while it is not known whether the process is a copy.
     #[inline]
     pub(crate) fn get(&self, make: impl Fn(Option<&T>) -> Result<T>) -> Result<&T> {
         Ok(&self.find(make)?.value)
     }
 
-    /// Returns what `work` makes of this process's value, and makes it anew where the process was copied meanwhile.
+    /// Returns the result of `work` on this process's value. Repeats it if the process was copied during the call.
     ///
     /// # Errors
     /// As [`get`](PerCopy::get), and those of `work`.
@@ -93,7 +93,8 @@ impl<T: Send + Sync> PerCopy<T> {
     }
 }
 
-/// Returns whether a number is another process's, or there is none: it may be this one's, and could not be told a moment ago.
+/// Returns whether there is no number, or it is another process's. It may be this process's after all, if the generation could not be read
+/// a moment ago.
 #[cold]
 #[inline(never)]
 fn is_anothers(mark: Mark, number: Option<u64>) -> Result<bool> {
@@ -108,7 +109,7 @@ impl<T: Send + Sync> Cell<T> {
 
     #[cold]
     fn fill(&self, inherited: *mut Made<T>, make: impl FnOnce() -> Result<T>) -> Result<&Made<T>> {
-        // Before it is made: in a copy that is made meanwhile it is another's.
+        // The number is read before `make`. So in a copy that is made during `make`, the value is another process's.
         let number = mark().current();
         let mine = Box::into_raw(Box::new(Made { number, value: make()? }));
         let kept = match self.made.compare_exchange(inherited, mine, Ordering::AcqRel, Ordering::Acquire) {
@@ -123,7 +124,7 @@ impl<T: Send + Sync> Cell<T> {
     }
 
     fn made(&self, made: *mut Made<T>) -> Option<&Made<T>> {
-        // SAFETY: null, or a box that `fill` put here; only `drop` frees one, and it has the cell to itself.
+        // SAFETY: null, or a box that `fill` put here. Only `drop` frees one, with exclusive access to the cell.
         unsafe { made.as_ref() }
     }
 }

@@ -1,9 +1,9 @@
-//! The count of what a call has written.
+//! The count of the IDs that a call has written.
 
 use super::{Mark, mark};
 
-/// The number of IDs that a call has written, where the caller's callback runs between them. The callback may fork: then the child, which
-/// continues the call, has written none, and those that are there are its parent's.
+/// The number of IDs that a call has written, where the caller's callback may run between them. The callback may fork. The child then
+/// continues the call and has written none, because the IDs so far belong to its parent.
 #[derive(Debug)]
 pub struct Written {
     mark: Mark,
@@ -12,12 +12,12 @@ pub struct Written {
 }
 
 impl Written {
-    /// Nothing yet.
+    /// The count of a call that has written nothing yet.
     pub fn new() -> Self {
         Written::by(mark())
     }
 
-    /// Nothing yet, of the process that has this mark.
+    /// The count of a call that has written nothing yet, in the process with this mark.
     fn by(mark: Mark) -> Self {
         Written { mark, process: mark.current(), count: 0 }
     }
@@ -30,7 +30,7 @@ impl Written {
         self.count
     }
 
-    /// Returns the count for a caller that knows its process, as one with a lease does: the mark is not read.
+    /// Returns the count for a caller that knows its process number, for example from its lease. So the mark need not be read.
     #[inline]
     pub(crate) fn count_in(&mut self, process: u64) -> usize {
         if self.process != process {
@@ -46,7 +46,7 @@ impl Written {
         self.count
     }
 
-    /// Adds IDs that were written since `count` was called; a child that was forked since does not, because its parent wrote them.
+    /// Adds IDs that were written since `count` was called. A child that was forked since then adds none, because its parent wrote them.
     pub fn add(&mut self, more: usize) {
         if self.mark.is_still(self.process) {
             self.count += more;
