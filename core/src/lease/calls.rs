@@ -1,14 +1,14 @@
 //! Calls of the store for lease tasks, alone or together.
 //!
-//! **Calls that are made together.** The renewals, releases and reads of single slots that are due go to the store in one round trip.
-//! The protocol's argument stays as it is, because it rests on three facts about a call, and each of several keeps them:
-//! - *The store compares and writes one record in one step.* A store may make several swaps in one step; none depends on another.
-//!   Where it reads its clock once for several, it has locked all their records before, as it has for one.
-//! - *An answer says what was written.* It is matched to its call by its place among the others, never by what it says, and goes to the
-//!   lease task that asked, by its number. If there are more or fewer answers than calls, none counts.
+//! **Calls that are made together.** Renewals, releases and reads of single slots that are due go to the store in one round trip. The
+//! protocol's argument rests on three facts about a call. Each of several calls keeps them:
+//! - *The store compares and writes one record in one step.* A store may make several swaps in one step, but none depends on another. If it
+//!   reads its clock once for several swaps, it has locked all their records before that, as it does for one.
+//! - *An answer says what was written.* An answer is matched to its call by its position, and never by its content. It goes to the lease
+//!   task with the call's number. If there are more or fewer answers than calls, none counts.
 //! - *A write without an answer is read before the record is written again.* If the connection ends, each call without an answer has
-//!   failed, also one that was never sent: reading its record costs a call, and no safety. A lease task in doubt asks for that read, so
-//!   no swap of it can be among others.
+//!   failed, even one that was never sent: reading its record costs a call, and no safety. A lease task in doubt asks for that read, so
+//!   none of its swaps can be among the others.
 
 use super::connection::Connection;
 use super::contract::Contract;
@@ -24,23 +24,27 @@ pub(super) struct Call {
     pub(super) what: Do,
 }
 
-/// The number of calls that are made together, which follows what the store does in half of the time that a call may take.
+/// The number of calls that are made together. It doubles while the store answers all of them in half of a call's time limit. Otherwise it
+/// is halved.
 pub(super) struct Pace {
     pub(super) most: usize,
     pub(super) together: usize,
-    /// The time at which the last calls began, and how long those before them took.
+    /// The time at which the last calls began.
     asked: u64,
+    /// The time that the last finished calls took.
     pub(super) took_ms: u64,
     /// The number of swaps that the store has answered.
     swapped: u64,
 }
 
-/// The number of calls that a lease task's next one may be among. Some databases answer all calls of a round trip or none, and one record may
-/// be what they cannot read, or lock. So each failure halves the number, until that record's call fails alone.
+/// The most calls that a lease task's next call may be made together with. Some databases answer all calls of a round trip or none, and a
+/// single record that they cannot read or lock fails all of them. So each failure halves the number, until the call of that record fails
+/// alone.
 #[derive(Clone, Copy)]
 pub(super) struct Company {
     pub(super) most: usize,
-    /// The number of swaps that the store had answered by the last failure. One that answers nobody says nothing of a record.
+    /// The number of swaps that the store had answered by the last failure. If it has answered none since, the store has failed, and not a
+    /// record.
     failed: Option<u64>,
 }
 
@@ -56,7 +60,7 @@ impl Company {
     }
 }
 
-/// The number of calls that are made together at first.
+/// The initial number of calls that are made together.
 const TOGETHER: usize = 16;
 
 impl Pace {
@@ -103,7 +107,8 @@ fn ask(calls: &[Call], store: &mut dyn Store) -> Vec<Result<Reply>> {
 }
 
 impl Call {
-    /// The call as one of several, if it can be: it reads one slot, or writes one that has a record.
+    /// The call as one of several. `None` if it must be made alone: only reads of one slot, and writes of a slot that has a record, may be
+    /// made together.
     pub(super) fn ask(&self) -> Option<Ask<'_>> {
         let name = &self.contract.namespace;
         match &self.what {

@@ -1,13 +1,15 @@
-//! Node numbers that are leased: the window protocol, and the worker that drives it.
+//! Leased node numbers: the window protocol, and the worker that drives it.
 //!
-//! - `record` is the content of a store, `candidates` the numbers that a spec allows, `contract` its other terms.
-//! - `protocol` is a state machine without I/O; its page has the argument and the terms. `overlap` is a note of stamps that were perhaps
-//!   issued twice, after a loss.
-//! - `worker` is a process's state for one store, `workers` its thread, which reaches the store by a `connection`. `schedule` finds what is
-//!   due, and `calls` makes the calls of several leases together.
-//! - `lease_task` is one lease: the protocol, the generator (`shared`, `status`) and the calls that wait (`visit`) meet there. `tasks` are the tags'.
-//! - `environment` is what a simulation replaces: clocks, random numbers, threads. `root` holds the workers of this process.
-//! - `accept` is an operator's remedy for a store that was replaced.
+//! - `record` is the text of a record in a store. `candidates` are the node numbers that a spec allows, and `contract` is the rest of what
+//!   it asks for.
+//! - `protocol` is a state machine without I/O. Its page has the argument and the terms. `overlap` is a note for operators about stamps
+//!   that may have been issued twice.
+//! - `worker` is a process's state for one store, and `workers` has the worker's thread, which reaches the store by a `connection`.
+//!   `schedule` finds the leases that are due, and `calls` makes the store's calls for several leases together.
+//! - `lease_task` is one lease. There the protocol, the generator (`shared`, `status`) and the waiting calls (`visit`) meet. `tasks` is the
+//!   other work of the thread, which fetches the ranges of tags.
+//! - `environment` is the part that a simulation replaces: clocks, random numbers, threads. `root` holds the workers of this process.
+//! - `accept` is an operator's remedy after a store was replaced.
 
 #[cfg(feature = "admin")]
 mod accept;

@@ -1,4 +1,4 @@
-//! The workers of this process, and the calls that handles and tags make. A forked child has workers of its own.
+//! The workers of this process, and the calls of handles and tags. A forked child has its own workers.
 
 use super::connection::Connection;
 use super::contract::Contract;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 static WORKERS: PerCopy<Arc<Workers>> = PerCopy::new();
 
-/// The workers of whatever process calls.
+/// The workers of the process that makes the call.
 struct ThisProcess;
 
 impl Home for ThisProcess {
@@ -32,10 +32,10 @@ impl Home for ThisProcess {
     }
 }
 
-/// Returns the workers of this process, which its first call makes. Those of a copy's original end before that.
+/// Returns the workers of this process, which its first call makes. In a copy of the machine, the original's workers are ended first.
 ///
 /// # Errors
-/// `COPIED` where it cannot be told whether the process is a copy.
+/// `COPIED` while it is not known whether the process is a copy.
 fn workers() -> Result<Arc<Workers>> {
     let make = |original: Option<&Arc<Workers>>| {
         original.into_iter().for_each(|workers| workers.abandon());
@@ -44,8 +44,8 @@ fn workers() -> Result<Arc<Workers>> {
     WORKERS.get(make).cloned()
 }
 
-/// Refuses a store that was copied together with this process: another copy finds the same in it. Asked after the workers are found: those of a
-/// process that is copied later do nothing in its copy.
+/// Refuses a store that was copied together with this process, because another copy finds the same records in it. Called after [`workers`]:
+/// if the process is copied later, these workers do nothing in the copy.
 ///
 /// # Errors
 /// `COPIED`.
@@ -65,9 +65,9 @@ fn check_copied(stores: &[Address]) -> Result<()> {
 /// Opens a leased generator, or takes one more handle on it.
 ///
 /// # Errors
-/// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
+/// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` when it takes longer than the caller waits.
 pub(crate) fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
-    // A child that is forked during the call continues with its own workers, and so does a copy.
+    // A child that is forked during the call, or a copy, continues with its own workers.
     loop {
         let workers = workers()?;
         check_copied(std::slice::from_ref(&contract.address))?;
@@ -77,10 +77,10 @@ pub(crate) fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<Shar
     }
 }
 
-/// Gives the number back, so that the next use takes another.
+/// Releases the number, so that the next use takes another.
 ///
 /// # Errors
-/// `SPEC` without a store; `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
+/// `SPEC` without a store; `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long; `CLOSED`.
 pub(crate) fn release_node(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     if shared.leased.is_none() {
         return Err(Error::new(ErrorKind::Spec, "release_node needs a store: this node number is given in the spec"));
@@ -88,14 +88,16 @@ pub(crate) fn release_node(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Re
     visit::release_node(&workers()?, shared, wait)
 }
 
-/// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
-/// SIGTERM, so that the next one need not wait for a number of its own. Waits at most `max_wait` for all stores together, also for what was
-/// closed or dropped before; where one is not told in time, the record's bound protects what was issued. Later calls on these generators are
-/// `CLOSED`; a ring gives out what it has prepared first. Nothing else is closed: given numbers and segments have nothing to give back. Call it from a thread, not
-/// from within a signal handler.
+/// Closes every generator of this process that leases its number, and releases the numbers. Call it at the end of a program, as at SIGTERM,
+/// so that the next one need not wait for a number.
+///
+/// Waits at most `max_wait` for all stores together. This includes numbers that were closed or dropped before. If a number is not released
+/// in time, its record's bound protects the issued IDs. Later calls on these generators are `CLOSED`; a ring first gives out its prefetched
+/// IDs. Fixed numbers and segments have nothing to release, and stay open. Call this function from a thread, and not within a signal
+/// handler.
 ///
 /// # Errors
-/// `WOULD_BLOCK` where a store has not been told yet.
+/// `WOULD_BLOCK` where a number has not been released yet.
 ///
 /// # Example
 /// ```
@@ -110,10 +112,10 @@ pub fn close_all(max_wait: Duration) -> Result<()> {
     visit::close_all(&workers()?, &Wait::from(max_wait).begun())
 }
 
-/// Adds a task to the worker of a store, or of several, which is due at once. `make` gets the waker that makes it due again.
+/// Adds a task to the worker of a store, or of several stores. The task is due at once. `make` gets the waker that makes it due again.
 ///
 /// # Errors
-/// `STORE_UNREACHABLE` where no thread can be started; `COPIED`.
+/// `STORE_UNREACHABLE` when no thread can be started; `COPIED`.
 pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Task>, T)) -> Result<T> {
     let workers = workers()?;
     check_copied(stores)?;
@@ -129,7 +131,7 @@ pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn
 /// Returns this process's connections to stores.
 ///
 /// # Errors
-/// Infallible.
+/// `COPIED` while it is not known whether the process is a copy.
 pub(crate) fn connections<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<Vec<Arc<Connection>>> {
     let workers = workers()?;
     Ok(stores.into_iter().map(|address| workers.connection(address)).collect())
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_has_one_line_to_each_store() {
+    fn a_process_has_one_connection_to_each_store() {
         let connection = |store: &str| connections([&Address::parse(store).unwrap()]).unwrap().remove(0);
         let (one, other) = (connection("file:/one"), connection("file:/other"));
         assert!(Arc::ptr_eq(&one, &connection("file:/one")) && !Arc::ptr_eq(&one, &other));

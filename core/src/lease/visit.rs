@@ -1,7 +1,8 @@
 //! A call at a lease task: it finds its answer there, or leaves a [request](crate::request) and waits.
 //!
-//! A number that was found for a call that has gone is kept for a moment: a caller that may not wait asks again, and finds it then. Handles
-//! call `open`, `ensure`, `close` and `release_node`; a simulation makes the visits itself, and calls `look` where they would wait.
+//! If a number is leased after its call has gone, it is kept for some seconds, so that a caller that could not wait finds it when it
+//! retries. Handles call `open`, `ensure`, `close` and `release_node`. A simulation makes the visits itself, and calls `look` where these
+//! functions would wait.
 
 use super::contract::Contract;
 use super::lease_task::{Answer, LeaseTask, Wish};
@@ -14,9 +15,9 @@ use crate::wait::Wait;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The wait of an opener before the reason is logged.
+/// The time that an opener waits before the reason is logged.
 const UNEXPLAINED: Duration = Duration::from_secs(1);
-/// The pause before a caller returns to a store that has not answered yet.
+/// The pause before a caller that could not wait should retry.
 const SOON: Duration = Duration::from_millis(10);
 
 /// One call at one lease task.
@@ -25,15 +26,15 @@ pub(super) struct Visit {
     worker: Arc<Worker>,
     lease_task: u64,
     wish: Wish,
-    /// `None` for a call that may not wait.
+    /// The call's request; `None` for a call that may not wait.
     request: Option<u64>,
-    /// The answer that such a call has found.
+    /// The answer that a call that may not wait has found.
     found: Option<Result<Answer>>,
 }
 
 impl Visit {
-    /// Visits the lease task that a wish is for, and goes on with the visit of an earlier poll. Who wishes for a lease finds a new task if need
-    /// be, and others `None`: a forked child has not leased yet.
+    /// Visits the lease task that a wish is for, or continues the visit of an earlier poll. If there is no such task, a wish for a lease
+    /// makes one. For other wishes the result is then `None`, as in a forked child that has not leased yet.
     ///
     /// # Errors
     /// `STORE_UNREACHABLE` where the worker's thread cannot be started; `CLOSED`.
@@ -72,10 +73,10 @@ impl Visit {
         lease_task.look(&self.wish, request)
     }
 
-    /// Waits for the answer; or returns what it waits for, where that is known, once the patience is over.
+    /// Waits for the answer. Once the patience is over, returns the reason of the wait instead, if it is known.
     ///
     /// # Errors
-    /// That of the answer; the reason why the wait was ended.
+    /// The error of the answer; the reason why the wait was ended.
     fn wait(mut self, patience: &Patience<'_>) -> Result<std::result::Result<Answer, Option<Error>>> {
         while !self.workers.are_a_parents() {
             if let Some(answer) = self.look() {
@@ -95,14 +96,14 @@ impl Visit {
         Ok(Ok(None))
     }
 
-    /// Waits until the number is given back, and no longer than the store may take.
+    /// Waits until the number is released, and no longer than the store may take.
     ///
     /// # Errors
     /// `WOULD_BLOCK` where the caller does not wait for that long.
     fn until_left(self, contract: &Contract, wait: &Wait<'_>) -> Result<()> {
         let patience = Patience::new(wait, contract.call_timeout());
         match self.wait(&patience)? {
-            // The store has not had its time.
+            // The caller's limit ended before the store's time.
             Err(_) if patience.since.elapsed() < patience.patience => Err(patience.over(contract, None)),
             _ => Ok(()),
         }
@@ -125,7 +126,7 @@ impl Drop for Visit {
         let Some(request) = self.request.filter(|_| !self.workers.are_a_parents()) else { return };
         let mut state = self.worker.lock();
         let now_ms = self.workers.process.environment.mono_ms();
-        // One whose request was answered may have ended, and needs nothing.
+        // If the request was answered, the lease task may have ended; then there is nothing to do.
         if state.lease_tasks.get(self.lease_task).is_some_and(|lease_task| lease_task.exit(request, now_ms)) {
             state.lease_tasks.call(self.lease_task, now_ms);
             self.worker.stir(&mut state);
@@ -141,7 +142,7 @@ struct Patience<'a> {
 }
 
 impl<'a> Patience<'a> {
-    /// `wait` is the caller's, `patience` what the store is given.
+    /// `wait` is the caller's limit, and `patience` the time that the store is given.
     fn new(wait: &'a Wait<'a>, patience: Duration) -> Self {
         Patience { wait, since: wait.phase(), patience }
     }
@@ -150,17 +151,17 @@ impl<'a> Patience<'a> {
         self.patience.saturating_sub(self.since.elapsed()).min(self.wait.left())
     }
 
-    /// The error of a call whose patience is over; `reason` is what it waited for.
+    /// The error of a call whose patience is over. `reason` is why it waited.
     fn over(&self, contract: &Contract, reason: Option<Error>) -> Error {
         let (address, is_short) = (&contract.address, self.wait.max() < self.patience);
-        // Whose number it is was found. A caller that may not wait at all comes back for it.
+        // The store has answered that others hold the numbers. A caller that may not wait at all gets `WOULD_BLOCK`, because it retries.
         let is_held = |reason: &&Error| matches!(reason.kind(), ErrorKind::NodeInUse | ErrorKind::NoFreeNode);
         if let Some(held) = reason.as_ref().filter(is_held).filter(|_| is_short && !self.wait.is_probe()) {
             let (namespace, ms) = (&contract.namespace, self.wait.max().as_millis());
             let why = format!("store={address} namespace={namespace}: {held}, and this call may wait {ms} ms");
             return Error::new(held.kind(), why).retry_in(held.retry_after().unwrap_or(SOON)).of_a_short_wait();
         }
-        // A store that never answered is the fault, not what it would have said.
+        // If the store never answered, the store is the error, and not the lack of a number.
         let is_silent = reason.as_ref().is_some_and(|reason| reason.kind() == ErrorKind::StoreUnreachable);
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         if is_short {
@@ -172,16 +173,16 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// Waits for the answer to a wish; `None` where this process has no lease task that it would be for.
+/// Waits for the answer to a wish; `None` if this process has no lease task for it.
 ///
 /// # Errors
-/// That of the answer; why there is none in time, or why the wait was ended.
+/// The error of the answer; why there is none in time, or why the wait was ended.
 fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: Wish, patience: &Patience<'_>) -> Result<Option<Answer>> {
     let Some(visit) = Visit::new(workers, contract, wish, patience.wait)? else { return Ok(None) };
     visit.wait(patience)?.map(Some).map_err(|reason| patience.over(contract, reason))
 }
 
-/// Opens a leased generator, or takes one more handle on it; `None` in a child that was forked meanwhile, which has workers of its own.
+/// Opens a leased generator, or takes one more handle on it. `None` in a child that was forked during the call, which has its own workers.
 ///
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
@@ -199,14 +200,14 @@ pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait
     }
 }
 
-/// Waits until the lease of this process has room. A child that is forked while it waits returns at once: it has no lease yet, and waits
-/// as long as an opener when it calls again.
+/// Waits until the lease of this process has room. A child that is forked during the wait returns at once. It has no lease yet, and when it
+/// calls again it waits as long as an opener.
 ///
 /// # Errors
 /// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
 pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
-    // Whoever has no lease, as a forked child, takes one as an opener does: a store that many use at once is waited for as long.
+    // A process without a lease, such as a forked child, takes one like an opener, and waits for a busy store as long as an opener.
     let patience = match shared.generator.has_lease() {
         true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
         false => contract.open_patience(),
@@ -216,10 +217,10 @@ pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait
     Ok(())
 }
 
-/// Waits until the number of a shared generator without a handle is given back, and no longer than the store may take: where that cannot be
-/// told, the record's bound protects what was issued.
+/// Waits until the number of a shared generator without handles is released, and no longer than the store may take. If the release is not
+/// confirmed, the record's bound protects the issued IDs.
 ///
-/// A forked child gives nothing back that is its parent's; but a worker of its own may be looking for a number already.
+/// A forked child releases nothing of its parent's. But its own worker may already have begun to look for a number.
 ///
 /// # Errors
 /// `WOULD_BLOCK` where the caller does not wait for that long.
@@ -229,23 +230,23 @@ pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait:
     visit.map_or(Ok(()), |visit| visit.until_left(contract, wait))
 }
 
-/// Gives the lease up for another.
+/// Releases the number, so that the next use leases another.
 ///
 /// # Errors
-/// `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
+/// `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long; `CLOSED`.
 pub(super) fn release_node(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
     let patience = Patience::new(wait, 2 * contract.call_timeout());
     ask(workers, contract, Wish::Renewal(Arc::clone(shared)), &patience).map(drop)
 }
 
-/// Closes every generator, and waits until the numbers are given back.
+/// Closes every leased generator, and waits until the numbers are released.
 ///
 /// # Errors
-/// `WOULD_BLOCK` where a store has not been told yet.
+/// `WOULD_BLOCK` where a number has not been released yet.
 pub(super) fn close_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Result<()> {
     let mut visits = Vec::new();
-    // All are under way before the first is waited for; also those that were closed before, and are not given back yet.
+    // All releases begin before the first is waited for. This includes numbers that were closed before and are not yet released.
     for worker in locked(&workers.map).values() {
         let mut state = worker.lock();
         let left: Vec<_> = state.lease_tasks.iter_mut().filter_map(LeaseTask::close).collect();

@@ -1,9 +1,9 @@
-//! The worker of a store: one for each store and process, with the one thread that asks the store.
+//! The worker of a store: one for each store and process, with the only thread that calls the store.
 //!
-//! It holds the [`LeaseTask`]s of all leases of the store, and the tasks of its tags, under one lock, which nobody holds while the
-//! store is asked. Tags that are kept in several stores have a worker for just these stores: one that hangs must not hold up
-//! another one's leases. Its thread is a loop of a few lines (`workers.rs`) over [`Worker::next`] and [`Worker::done`], which the
-//! simulation drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
+//! A worker holds the [`LeaseTask`]s of all leases in the store, and other [`Task`]s, which fetch the ranges of tags. One lock guards them
+//! all, and is never held during a call of the store. A tag that is kept in several stores has a worker for just that set of stores, so
+//! that a store that hangs does not delay the leases of another. The worker's thread is a short loop (`workers.rs`) over [`Worker::next`]
+//! and [`Worker::done`]. The simulation drives these two instead of a thread. Callers come as [`Visit`](super::visit::Visit)s.
 
 use super::calls::{Call, Pace};
 use super::contract::Contract;
@@ -20,41 +20,42 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// The time for which an idle worker stays: a program may open a handle for each piece of work.
+/// The time for which an idle worker stays, because a program may open a handle for each piece of work.
 const LINGER_MS: u64 = 1_000;
-/// The pause before a thread looks again whether its process is a copy, where that could not be told.
+/// The pause of a worker's thread while it is not known whether the process is a copy.
 const UNTOLD_MS: u64 = 10;
-/// The longest time that a condition variable is asked to wait.
+/// The longest single wait of a worker's thread.
 const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 
 /// The leases and tags of one store in this process, or the tags of the same several stores.
 pub(crate) struct Worker {
     pub(super) stores: Vec<Address>,
     state: Mutex<State>,
-    /// Notified when there may be something to do, for the thread.
+    /// Notified when there may be something to do for the thread.
     work: Condvar,
 }
 
 pub(super) struct State {
     pub(super) lease_tasks: Schedule,
     pub(super) tasks: Tasks,
-    /// The last number of a lease task or a task.
+    /// The number that was given last, to a lease task or a task.
     pub(super) numbers: u64,
     pub(super) pace: Pace,
-    /// True if a task comes before the next lease, so that neither starves.
+    /// True if a task has its turn before the next lease task, so that neither starves.
     task_first: bool,
     /// True if a caller came or went since the thread looked last.
     stirred: bool,
-    /// Since when there is neither a lease task nor a task.
+    /// The time since which there is neither a lease task nor a task.
     empty_since: u64,
 }
 
 /// The next thing that the thread does.
 pub(super) enum Next {
-    /// One call of the store, or several for different leases.
+    /// To call the store: once, or several times for different leases.
     Ask(Vec<Call>),
+    /// To run a task.
     Attend(Attendance),
-    /// Nothing before this instant of the worker's clock, unless it is woken.
+    /// Nothing before this instant of the worker's clock, unless the thread is woken.
     Rest(u64),
     /// To end, if [`retire`](super::workers::Workers::retire) agrees.
     End,
@@ -80,7 +81,7 @@ impl Wake for Ring {
     }
 }
 
-/// No code panics while it holds one of these locks, except by a defect.
+/// Locks a mutex, also a poisoned one: only a defect panics while it holds one of these locks.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -98,19 +99,19 @@ impl Worker {
         locked(&self.state)
     }
 
-    /// Returns what has the thread look at a task. It may be woken under any lock that the task takes: a worker holds none of
-    /// its own while it attends to one.
+    /// Returns the waker that makes a task due. It may be used under any lock that the task takes, because the worker holds no lock while
+    /// it runs a task.
     pub(super) fn waker(self: &Arc<Self>, task: u64) -> Waker {
         Waker::from(Arc::new(Ring { worker: Arc::clone(self), task }))
     }
 
-    /// Has the thread look at the lease tasks and the tasks.
+    /// Wakes the thread, to look at the lease tasks and the tasks.
     pub(super) fn stir(&self, state: &mut State) {
         state.stirred = true;
         self.work.notify_one();
     }
 
-    /// Returns what the thread does now.
+    /// Returns the next thing for the thread to do.
     pub(super) fn next(&self, process: &Process) -> Next {
         let mut state = self.lock();
         state.stirred = false;
@@ -120,10 +121,10 @@ impl Worker {
         state.next(process)
     }
 
-    /// Takes the replies to calls: each is for the lease task of the call in its place.
+    /// Takes the replies to calls, in the order of the calls. Each reply goes to the lease task of its call.
     pub(super) fn done(&self, calls: &[Call], replies: Vec<Result<Reply>>, process: &Process) {
         let mut state = self.lock();
-        // What a copy of the machine is told is its original's.
+        // In a copy of the machine, the replies belong to the original.
         if process.is_over() {
             return;
         }
@@ -141,7 +142,7 @@ impl Worker {
         }
     }
 
-    /// Does what is due.
+    /// Runs a task, and puts it back.
     pub(super) fn attend(&self, mut attendance: Attendance, process: &Process) {
         let due = attendance.task.attend();
         let mut state = self.lock();
@@ -158,7 +159,7 @@ impl Worker {
         self.lock().lease_tasks.shortest_call()
     }
 
-    /// Parks the thread until an instant of the worker's clock, or until somebody comes or goes.
+    /// Parks the thread until an instant of the worker's clock, or until it is woken.
     pub(super) fn park(&self, process: &Process, until: u64) {
         let mut state = self.lock();
         while !state.stirred {
@@ -171,8 +172,8 @@ impl Worker {
         }
     }
 
-    /// Ends the work, after a panic of the thread or in a copy of the machine: no caller waits for it any more, and no lease of its lease tasks is
-    /// used any more.
+    /// Ends all tasks, after a panic of the thread or in a copy of the machine. Waiting callers are answered, and the leases are used no
+    /// more.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.lease_tasks.iter_mut().for_each(LeaseTask::abandon);
@@ -184,13 +185,13 @@ impl Worker {
 }
 
 impl State {
-    /// The lease task that a wish is for, or a new one for who takes a lease.
+    /// The number of the lease task that a wish is for. A wish for a lease makes a new task if there is none.
     ///
     /// # Errors
     /// `CLOSED`.
     pub(super) fn lease_task_for(&mut self, wish: &Wish, contract: &Arc<Contract>, process: &Process) -> Result<Option<u64>> {
         let found = match wish {
-            // Under the lock: whoever closes the shared generator comes here afterwards.
+            // This is checked under the lock: a caller that closes the shared generator takes the lock after that.
             Wish::Room(shared) if shared.is_given_up() => return Err(Error::closed()),
             Wish::Room(shared) | Wish::Renewal(shared) => self.lease_tasks.of(shared).filter(|lease_task| lease_task.keeps(shared)),
             Wish::Open(_) => self.lease_tasks.serving(contract),
@@ -219,7 +220,7 @@ impl State {
         self.lease_tasks.is_empty() && self.tasks.is_empty()
     }
 
-    /// A task that is due; a lease comes after it.
+    /// A task that is due. After it, a lease task has its turn.
     fn attendance(&mut self) -> Option<Next> {
         self.task_first = false;
         self.tasks.take(Instant::now()).map(|(number, task)| Next::Attend(Attendance { number, task }))
@@ -253,7 +254,7 @@ impl State {
         if now_ms >= end { Next::End } else { Next::Rest(end) }
     }
 
-    /// The next call that is due, and those that go along with it.
+    /// The next call that is due, and those that are made together with it.
     fn calls(&mut self, process: &Process, now_ms: u64) -> Vec<Call> {
         let (mut calls, mut rank, mut most) = (Vec::<Call>::new(), None, self.pace.together);
         let (leases, took_ms) = (self.lease_tasks.len(), self.pace.took_ms);
@@ -273,7 +274,7 @@ impl State {
                 Step::Ask(what) => {
                     let call = Call { lease_task: number, contract: Arc::clone(&lease_task.contract), what };
                     if !calls.is_empty() && (call.ask().is_none() || calls.len() >= company) {
-                        // It is made next: a step that is repeated is the same.
+                        // This call comes next: repeating a step gives the same call.
                         self.lease_tasks.call(number, turn.due);
                         break;
                     }
@@ -285,7 +286,7 @@ impl State {
         calls
     }
 
-    /// After a lease task or a task has gone.
+    /// Notes the time, if the lease task or task that was just removed was the last one.
     fn note_empty(&mut self, now_ms: u64) {
         if self.is_empty() {
             self.empty_since = now_ms;

@@ -1,9 +1,9 @@
 //! The workers of a process, and their threads.
 //!
-//! **One worker for each store.** A worker is looked up, made and forgotten under the lock of the map that it stands in. It is
-//! forgotten only by its own thread, when it has neither lease task nor task; and whoever looked it up holds the worker's lock before
-//! the map's is free again. So nobody talks to a worker that has ended, and no second one is made beside a living one. A forked
-//! child has a map of its own, and never touches its parent's.
+//! **One worker for each store.** Workers are found, made and removed under the lock of the map. Only its own thread removes a worker, once
+//! it has neither a lease task nor another task. A caller that finds a worker takes the worker's lock before it releases the map's. So no
+//! caller uses a worker that has ended, and there are never two workers of a store. A forked child has its own map, and never touches its
+//! parent's.
 
 #[cfg(all(test, not(loom)))]
 mod copy;
@@ -36,11 +36,11 @@ impl Workers {
         Workers { process, map: Mutex::default(), connections: Mutex::default() }
     }
 
-    /// Does something with the worker of a store, or of several. Where there is none it `begins`, and has a lease task or a task before its lock
-    /// is free again; or there is nothing to do.
+    /// Calls `work` with the worker of a store, or of several stores, under the worker's lock. If there is none: with `begins` a worker is
+    /// made, to which `work` must add a lease task or a task; without it the result is `None`.
     ///
     /// # Errors
-    /// `STORE_UNREACHABLE` where no thread can be started.
+    /// `STORE_UNREACHABLE` when no thread can be started.
     pub(super) fn with<T>(
         self: &Arc<Self>,
         stores: &[Address],
@@ -65,7 +65,7 @@ impl Workers {
         Ok(Some(result))
     }
 
-    /// Gives up what is kept for callers who may come back: a copy of this machine would find the same.
+    /// Releases the numbers that are kept for callers that may retry, because a copy of this machine would use the same ones.
     pub(super) fn drop_spares(&self) {
         for worker in locked(&self.map).values() {
             let mut state = worker.lock();
@@ -75,21 +75,21 @@ impl Workers {
         }
     }
 
-    /// Returns whether this process is a forked child of theirs, or a copy: a caller's callback may have forked. Takes none of their locks, which
-    /// may be held by a thread that a child does not have.
+    /// Returns whether the workers belong to a parent of this process, or to the original of this copy. A caller's callback may have
+    /// forked. Takes none of the workers' locks: a thread that a child does not have may hold them.
     pub(super) fn are_a_parents(&self) -> bool {
         self.process.is_over()
     }
 
-    /// Ends them in a copy of the machine, where their threads live on. A step is made under a worker's lock, and not in a copy: after this none is
-    /// under way.
+    /// Ends the workers in a copy of the machine, where their threads live on. A thread makes its steps under its worker's lock, and none
+    /// in a copy, so after this no step is under way.
     pub(super) fn abandon(&self) {
-        // Under no lock: a task that is dropped may come here again.
+        // The map's lock is released first, because dropping a task may take it.
         let workers: Vec<_> = locked(&self.map).drain().map(|(_, worker)| worker).collect();
         workers.iter().for_each(|worker| worker.abandon());
     }
 
-    /// The connection to a store, for whoever uses it in this process.
+    /// The connection to a store, which all its users in this process share.
     pub(super) fn connection(&self, address: &Address) -> Arc<Connection> {
         let mut connections = locked(&self.connections);
         if let Some(connection) = connections.get(address).and_then(Weak::upgrade) {
@@ -101,7 +101,7 @@ impl Workers {
         connection
     }
 
-    /// Forgets a worker, if it still has nothing to keep: then its thread is to end.
+    /// Removes a worker if it still has no task. Returns whether it did; then the worker's thread has to end.
     pub(super) fn retire(&self, worker: &Arc<Worker>) -> bool {
         let mut map = locked(&self.map);
         let idle = worker.lock().is_empty();
@@ -144,7 +144,7 @@ impl Thread {
                 Next::End => {}
             }
         }
-        // In a copy of the machine: its own workers are made by the next call.
+        // This is a copy of the machine. The next call makes the copy's own workers.
         self.give_up();
     }
 

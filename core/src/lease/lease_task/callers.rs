@@ -1,4 +1,4 @@
-//! The calls' view of a lease task: what they wish for, and the answers.
+//! The calls at a lease task: their wishes, and the answers.
 
 use super::{KEPT_MS, LeaseTask, Stage};
 use crate::error::{Error, ErrorKind, Result};
@@ -12,21 +12,21 @@ use std::sync::Arc;
 pub(in crate::lease) enum Wish {
     /// A handle.
     Open(Arc<Contract>),
-    /// That the shared generator's lease has room.
+    /// Room in the shared generator's lease.
     Room(Arc<SharedGenerator>),
-    /// That the number was given up for another.
+    /// The release of the number, so that the next use takes another.
     Renewal(Arc<SharedGenerator>),
-    /// That the number was given back: this generator's, or of whatever keeps none.
+    /// The release of the number. The lease task is found by the generator; `close_all` has it already.
     Leave(Option<Arc<SharedGenerator>>),
 }
 
 impl Wish {
-    /// Returns whether it takes a lease with room.
+    /// Returns whether the wish needs a lease with room.
     pub(in crate::lease) fn seeks(&self) -> bool {
         matches!(self, Wish::Open(_) | Wish::Room(_))
     }
 
-    /// Returns whether it is what an earlier poll of the same call wished for: a call may open several generators, and use them.
+    /// Returns whether this is the wish of an earlier poll. It may be another one, because one call may open and use several generators.
     pub(in crate::lease) fn is(&self, other: &Wish) -> bool {
         match (self, other) {
             (Wish::Open(one), Wish::Open(other)) => {
@@ -40,8 +40,8 @@ impl Wish {
     }
 }
 
-/// The answer to a call: a handle for an opener. `None` has any other try again: it has what it wished for, or the lease task has ended, or is
-/// the parent's.
+/// The answer to a call: a handle for an opener, and `None` for any other wish, whose caller then repeats what it was doing. An opener that
+/// gets `None` tries again, because this lease task gives out no handles any more.
 pub(in crate::lease) type Answer = Option<Arc<SharedGenerator>>;
 
 impl LeaseTask {
@@ -49,28 +49,28 @@ impl LeaseTask {
         self.shared().is_some_and(|kept| Arc::ptr_eq(kept, shared))
     }
 
-    /// Returns whether this shared generator's number is being released here.
+    /// Returns whether this task is releasing the number of a shared generator.
     pub(in crate::lease) fn was_left_by(&self, shared: &Arc<SharedGenerator>) -> bool {
         std::ptr::eq(self.left_by.as_ptr(), Arc::as_ptr(shared))
     }
 
-    /// Returns whether an opener may find a handle here.
+    /// Returns whether an opener may get a handle here.
     pub(in crate::lease) fn is_open(&self) -> bool {
         !self.is_leaving() && !self.unwanted && self.shared().is_none_or(|shared| !shared.is_given_up())
     }
 
     /// Returns whether an opener of this contract may have its lease.
     pub(in crate::lease) fn may_serve(&self, contract: &Contract) -> bool {
-        // What is detached has one opener, who may not wait and comes back.
+        // A detached generator has one opener, which may come back because it could not wait.
         self.is_open() && !self.has_told() && self.contract.asks_for_same(contract) && (!contract.detached || self.is_kept())
     }
 
-    /// Returns whether all callers that looked for a number here know why there is none: the next one makes a new attempt.
+    /// Returns whether all callers that looked for a number here got the failure. Then the next opener makes a new attempt.
     pub(super) fn has_told(&self) -> bool {
         matches!(self.stage, Stage::Opening) && self.requests.is_empty() && !self.wanted && self.untold.is_none()
     }
 
-    /// Returns whether it is kept for a caller that may come back.
+    /// Returns whether the task is kept only for a caller that may retry.
     pub(super) fn is_kept(&self) -> bool {
         self.requests.is_empty() && matches!(self.stage, Stage::Opening | Stage::Serving { spare: true, .. })
     }
@@ -79,12 +79,12 @@ impl LeaseTask {
         matches!(self.stage, Stage::Leaving)
     }
 
-    /// Returns whether nothing is left of it, and no call waits for it.
+    /// Returns whether the task has ended, and no call waits for it.
     pub(in crate::lease) fn is_over(&self) -> bool {
         self.has_left() && self.requests.is_empty()
     }
 
-    /// A call comes.
+    /// Notes that a call has come.
     pub(in crate::lease) fn enter(&mut self, wish: &Wish, now_ms: u64) {
         self.wanted |= wish.seeks();
         self.unclaimed_until = now_ms + KEPT_MS;
@@ -93,14 +93,14 @@ impl LeaseTask {
         }
     }
 
-    /// The only look of a call that may not wait: it also finds why opening failed before it came.
+    /// Answers a call that may not wait. An opener also gets the failure of an opening before it.
     pub(in crate::lease) fn look_once(&mut self, wish: &Wish) -> Option<Result<Answer>> {
         let untold = self.untold.take_if(|_| matches!(wish, Wish::Open(_)));
         self.wanted &= untold.is_none();
         untold.map(Err).or_else(|| self.find(wish))
     }
 
-    /// The answer to the request of a call, which is over then.
+    /// The answer to a call's request, if there is one; then the request ends.
     pub(in crate::lease) fn look(&mut self, wish: &Wish, request: u64) -> Option<Result<Answer>> {
         let answer = match self.requests.take(request) {
             Some(Err(error)) => Err(error),
@@ -111,14 +111,14 @@ impl LeaseTask {
         Some(answer)
     }
 
-    /// A call goes. Returns whether the worker has to look: after the last one, or where a renewal waits until its callers have gone.
+    /// Notes that a call has gone. Returns whether the worker has to look: after the last call, or if a renewal waits for calls to go.
     pub(in crate::lease) fn exit(&mut self, request: u64, now_ms: u64) -> bool {
         self.unclaimed_until = now_ms + KEPT_MS;
         self.requests.remove(request);
         self.requests.is_empty() || self.renewed
     }
 
-    /// Answers the calls that wait, as far as there is a reply.
+    /// Answers the waiting calls for which there is a reply.
     pub(super) fn serve(&mut self) {
         self.answer(LeaseTask::reply);
     }
@@ -129,7 +129,7 @@ impl LeaseTask {
         self.requests = requests;
     }
 
-    /// Tells a call to look again, or what it would find. An opener takes its handle itself.
+    /// The reply to a waiting call: that it should look again, or why it fails. An opener takes its handle itself.
     fn reply(&mut self, wish: &Wish) -> Option<Result<()>> {
         match (wish, &self.stage) {
             (Wish::Open(_), Stage::Opening) => None,
@@ -139,7 +139,7 @@ impl LeaseTask {
         }
     }
 
-    /// The answer to a wish as things stand.
+    /// The answer to a wish in the present state; `None` if the call has to wait.
     fn find(&mut self, wish: &Wish) -> Option<Result<Answer>> {
         match wish {
             Wish::Open(contract) => self.handle(contract, self.is_being_opened()),
@@ -150,7 +150,7 @@ impl LeaseTask {
         }
     }
 
-    /// Returns whether a call is about to take the first handle, with the policies that it has.
+    /// Returns whether a waiting call is about to take the first handle, with the task's own policies.
     fn is_being_opened(&self) -> bool {
         let is_opened_by = |wish: &Wish| matches!(wish, Wish::Open(asked) if asked.describe() == self.contract.describe());
         matches!(self.stage, Stage::Serving { spare: true, .. }) && self.requests.hopeful().any(is_opened_by)
@@ -160,12 +160,12 @@ impl LeaseTask {
         self.wanted || self.is_sought()
     }
 
-    /// Returns whether calls wait for a lease, or have not seen yet that it is there.
+    /// Returns whether calls wait for a lease, or have not yet seen that it is there.
     fn is_sought(&self) -> bool {
         self.requests.hopeful().any(Wish::seeks)
     }
 
-    /// True if calls wait for the lease that is being taken, or have not seen yet that it is there.
+    /// Returns whether calls wait for the lease that is being taken, or have not yet seen that it is there.
     pub(super) fn is_awaited(&self, now_ms: u64) -> bool {
         let is_coming = match &self.stage {
             Stage::Serving { shared, .. } => shared.generator.has_room(),
@@ -174,21 +174,21 @@ impl LeaseTask {
         is_coming && self.is_sought()
     }
 
-    /// Ends the lease at once; the store is told when the worker comes to it, and the next wish takes another. One that calls have waited for, and
-    /// have not looked at yet, ends after that: else calls that renew could keep all others from an ID.
+    /// Ends the lease at once. The worker releases the number later, and the next wish takes another one. If calls have waited for this
+    /// lease and have not yet looked at it, it ends only after they have. Otherwise calls that renew could keep all others from an ID.
     fn renew(&mut self, now_ms: u64) {
         if let Stage::Serving { shared, owner, .. } = &self.stage
             && !self.is_awaited(now_ms)
         {
             shared.generator.lease.freeze(owner);
         }
-        // A grant that waits for its time is given up too, and no wish of a call that is over takes another: a copy of this
-        // machine would use the same.
+        // A grant that begins later is released as well, because a copy of this machine would use the same one. For the same reason, no
+        // earlier wish takes another number now.
         self.renewed = !self.protocol.is_idle();
         self.wanted = false;
     }
 
-    /// Closes the generator for all handles; returns the number and the contract, unless a call has it opened.
+    /// Closes the generator for all handles. Returns the task's number and contract, unless a call is still opening it.
     pub(in crate::lease) fn close(&mut self) -> Option<(u64, Arc<Contract>)> {
         self.drop_spare();
         if let Some(shared) = self.shared() {
@@ -197,13 +197,13 @@ impl LeaseTask {
         (!self.is_open()).then(|| (self.number, Arc::clone(&self.contract)))
     }
 
-    /// Gives up what is kept for a caller who may come back; returns its number where there is something to give up.
+    /// Marks the task as unwanted if it is kept only for a caller that may retry. Returns its number if it is unwanted.
     pub(in crate::lease) fn drop_spare(&mut self) -> Option<u64> {
         self.unwanted |= self.is_kept();
         self.unwanted.then_some(self.number)
     }
 
-    /// A handle for an opener.
+    /// The answer to an opener: a handle, or why it gets none.
     fn handle(&mut self, asked: &Contract, is_being_opened: bool) -> Option<Result<Answer>> {
         let (shared, spare) = match &mut self.stage {
             Stage::Leaving => return Some(Ok(None)),
@@ -214,7 +214,7 @@ impl LeaseTask {
         };
         let (open, asked) = (self.contract.describe(), asked.describe());
         if open != asked && spare == Some(&mut true) && !is_being_opened {
-            // Nobody has it open, or is about to.
+            // No caller has it open, or is about to open it.
             self.unwanted = true;
             return Some(Ok(None));
         }
@@ -227,7 +227,7 @@ impl LeaseTask {
         Some(Ok(taken.then(|| Arc::clone(shared))))
     }
 
-    /// Returns whether the generator of this lease task has room.
+    /// The answer to a call that needs room.
     fn room(&self) -> Option<Result<Answer>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
@@ -237,7 +237,7 @@ impl LeaseTask {
         }
     }
 
-    /// Returns whether nothing is being given up.
+    /// The answer to a call that wants another number: whether the old one has been released.
     fn renewal(&self) -> Option<Result<Answer>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
@@ -253,17 +253,17 @@ impl LeaseTask {
         self.untold = (self.requests.is_empty() && matches!(self.stage, Stage::Opening)).then_some(error);
     }
 
-    /// Returns whether the number is released, and nothing is left to note.
+    /// Returns whether the number has been released, and no note is left to write.
     pub(in crate::lease) fn has_left(&self) -> bool {
         self.is_leaving() && self.protocol.is_idle() && self.note.is_none()
     }
 
-    /// Returns the reason for which a call waits, as far as that is known.
+    /// Returns the reason why calls wait, if it is known.
     pub(in crate::lease) fn reason(&self) -> Option<Error> {
         self.reason.as_ref().or_else(|| self.protocol.awaits()).cloned()
     }
 
-    /// Returns the reason once: for people who look at a program that does not start.
+    /// Returns an event with the reason, once: for people who look at a program that does not start.
     pub(in crate::lease) fn notice(&mut self) -> Option<event::Parts> {
         let reason = self.reason().filter(|_| !self.noticed)?.to_string();
         self.noticed = true;

@@ -1,4 +1,4 @@
-//! The end of a lease whose record no longer stands: what it means for its IDs, reported at once and noted in the store.
+//! A lost lease: the loss is logged, with the IDs that may have been issued twice, and noted in the store.
 
 use super::{LeaseTask, Stage};
 use crate::event::{self, Level};
@@ -8,7 +8,7 @@ use crate::lease::protocol::Loss;
 use crate::time::show_instant;
 
 impl LeaseTask {
-    /// Freezes the generator of a lease whose record no longer stands, and reports what that means for its IDs.
+    /// Freezes the generator of a lease whose record was replaced or removed, and logs what that means for its IDs.
     pub(super) fn lose(&mut self, loss: &Loss) {
         let next = match &self.stage {
             Stage::Serving { shared, owner, token, .. } if *token == loss.token => shared.generator.lease.freeze(owner),
@@ -50,7 +50,7 @@ impl LeaseTask {
         self.tell(Level::Error, event::LEASE_LOST, |_| (text, fields));
     }
 
-    /// Takes in what came of a note: one that failed is written again later, as long as the generator is open.
+    /// Takes the outcome of writing a note. A note that failed is written again later, as long as the generator is open.
     pub(in crate::lease) fn noted(&mut self, written: bool, process: &Process) {
         let due = process.environment.mono_ms() + self.contract.terms.renew_ms;
         self.note = self.note.take().filter(|_| !written && !self.is_leaving()).map(|(overlap, _)| (overlap, due));

@@ -1,12 +1,12 @@
-//! One lease of a process: the generator that mints under it, and what the calls that wait for it want.
+//! One lease of a process: its protocol, its generator, and the calls that wait for it.
 //!
-//! A lease task is where the [`Protocol`], the generator (a [`SharedGenerator`]) and the callers meet. It is no thread: the worker's
-//! thread makes its steps ([`LeaseTask::next`], [`LeaseTask::done`]) under the worker's lock, and nothing here waits. Callers leave a
-//! [request](crate::request), which each step answers as soon as it can (`callers.rs`). A caller that may not wait leaves a wish, which is a
-//! flag: it costs nothing however many such calls there are.
+//! A lease task is where the [`Protocol`], the generator (a [`SharedGenerator`]) and the callers meet. It is not a thread. The worker's
+//! thread makes its steps ([`LeaseTask::next`], [`LeaseTask::done`]) under the worker's lock, and nothing here waits. A caller leaves a
+//! [request](crate::request) with a [`Wish`], and each step answers the requests that it can (`callers.rs`). A caller that may not wait
+//! only sets a flag (`wanted`), so any number of such calls costs no memory.
 //!
-//! *Unwanted* is a lease task that nobody came back for, or that stands in the way of other policies. *Spare* is a first handle that
-//! nobody has fetched yet. `loss.rs` handles a lease that was lost.
+//! A lease task is *unwanted* if no caller came back for it, or if a caller needs the number with other policies. A *spare* is a first
+//! handle that no caller has taken yet. `loss.rs` handles a lost lease.
 //!
 //! ```text
 //!            grant                       release_node(), fork
@@ -41,65 +41,65 @@ use arc_swap::ArcSwap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
-/// The time for which a number is kept for a caller that may not wait and comes back.
+/// The time for which a number is kept for a caller that could not wait and may retry.
 const KEPT_MS: u64 = 10_000;
-/// A grant that begins later is looked at this often: the clock may be set meanwhile.
+/// The pause between two looks at a grant that begins later: the clock may be set before that.
 const LOOK_MS: u64 = 1_000;
 
 pub(super) struct LeaseTask {
-    /// The number by which calls find it: no other task of the worker has had it. Not the node number.
+    /// The number by which calls find the task. No other task of the worker has had it. Not the node number.
     pub(super) number: u64,
     pub(super) contract: Arc<Contract>,
     protocol: Protocol,
     stage: Stage,
-    /// The shared generator whose number is being released: a caller that closed it and comes back finds this lease task by it.
+    /// The shared generator whose number is being released. A caller that closed it finds this lease task by it, to wait for the release.
     left_by: Weak<SharedGenerator>,
-    /// The calls that wait for it; it stays until they have gone.
+    /// The waiting calls. The task stays until they have gone.
     pub(super) requests: Requests<Wish>,
-    /// The time until which it is kept for a caller that may not wait and comes back.
+    /// The time until which the task is kept for a caller that could not wait and may retry.
     unclaimed_until: u64,
-    /// True if a call wanted a lease with room, and the worker has come to no result since.
+    /// True if a call wanted a lease with room, and the worker has found neither a lease nor an error since.
     wanted: bool,
-    /// True if it is to be given up, because no caller has it open, and one would with other policies.
+    /// True if the number is to be released, because no caller has it open, or one needs it with other policies.
     unwanted: bool,
-    /// True if the lease is to be given up for another.
+    /// True if the lease is to be replaced by one of another number.
     renewed: bool,
-    /// True until the release of a lease that was given up is over.
+    /// True while the number of an ended lease is being released.
     releasing: bool,
     counts: LeaseCounts,
-    /// A note to write, and when.
+    /// A note to write, and the time at which it is due.
     note: Option<(Overlap, u64)>,
-    /// True once the reason for the wait was reported.
+    /// True once the reason for the wait was logged.
     noticed: bool,
-    /// The reason for which callers wait, where it is known: a busy store, the time at which a grant begins.
+    /// The reason why callers wait, where it is known: a busy store, or a grant that begins later.
     reason: Option<Error>,
-    /// Why opening failed, for the next opener: no caller was there to learn of it.
+    /// The failure of an opening that no caller was waiting for. The next opener gets it.
     untold: Option<Error>,
-    /// Set while renewals are late.
+    /// The error to report while renewals are late.
     late: Option<Error>,
     pub(super) company: Company,
 }
 
 enum Stage {
-    /// There is no generator yet: the first grant makes one.
+    /// There is no generator yet. The first grant makes one.
     Opening,
-    /// The generator has no lease of this process: it was inherited from a parent, or its lease was given up.
+    /// The generator has no lease of this process, because it was inherited from a parent, or its lease was released.
     Unleased(Arc<SharedGenerator>),
     Serving {
         shared: Arc<SharedGenerator>,
         /// The owner of the lease that the generator mints under, which was swapped in for the grant with this token.
         owner: Owner,
         token: u64,
-        /// True if the generator's first handle waits here for its opener.
+        /// True until an opener has taken the generator's first handle.
         spare: bool,
     },
-    /// The number is being released; nobody opens it here any more.
+    /// The number is being released. No opener gets a handle here any more.
     Leaving,
 }
 
 /// The next step.
 pub(super) enum Step {
-    /// A `Load` or a `Swap`.
+    /// A call of the store.
     Ask(Do),
     /// Nothing before this instant of the worker's clock.
     Rest(u64),
@@ -142,7 +142,7 @@ impl LeaseTask {
         }
     }
 
-    /// Ends the lease after a panic of the worker's thread: callers make another lease task.
+    /// Ends the lease, after a panic of the worker's thread or in a copy of the machine. Callers make another lease task.
     pub(super) fn abandon(&mut self) {
         self.give_up();
         if !self.protocol.is_idle() {
@@ -153,7 +153,7 @@ impl LeaseTask {
         self.serve();
     }
 
-    /// Returns the next call of the store, or the time of the next step; a caller that comes or goes makes that due earlier.
+    /// Returns the next call of the store, or the time of the next step. A caller that comes or goes makes that due earlier.
     pub(super) fn next(&mut self, process: &Process) -> Step {
         let step = self.step(process);
         self.serve();
@@ -175,7 +175,7 @@ impl LeaseTask {
         }
         let now = match self.now(process) {
             Ok(now) => now,
-            // The last record is written whatever time it is.
+            // A release does not depend on the time.
             Err(_) if self.is_leaving() => Now { tick: 0, mono_ms: process.environment.mono_ms(), next: 0 },
             Err(error) => {
                 self.fail(error);
@@ -183,7 +183,7 @@ impl LeaseTask {
             }
         };
         if self.protocol.grant().is_none() {
-            // What is drawn for a lease must differ from what a copy of this machine draws for it.
+            // A copy of this machine must draw other random numbers for its next lease.
             self.protocol.reseed(process.environment.random());
         }
         match self.protocol.step(now) {
@@ -196,12 +196,12 @@ impl LeaseTask {
         }
     }
 
-    /// Returns whether it holds a number.
+    /// Returns whether the task holds a node number.
     pub(super) fn holds(&self) -> bool {
         self.protocol.grant().is_some()
     }
 
-    /// Notes how late the worker comes to a renewal, and what it says of the reason. Such a lease is in trouble until a renewal is in time.
+    /// Notes how late the worker is with a renewal, and the worker's explanation. The lease counts as failing until a renewal is in time.
     pub(super) fn note_lateness(&mut self, late_ms: u64, why: impl FnOnce() -> String, process: &Process) {
         if !self.protocol.is_due(process.environment.mono_ms()) {
             return;
@@ -219,12 +219,12 @@ impl LeaseTask {
 
     /// Takes the reply to a call.
     pub(super) fn done(&mut self, reply: Result<Reply>, process: &Process) {
-        // The clock may have been set while the store was asked.
+        // The clock may have been set during the call.
         let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.environment.mono_ms(), next: 0 });
         let store = self.protocol.store();
         self.protocol.done(reply, now);
         self.count_and_tell(store);
-        // Shown before any call can use what was confirmed.
+        // The status is published before any call can use the confirmed bound.
         if self.protocol.grant().is_some() && self.protocol.trouble().is_none() {
             self.report(self.late.as_ref(), process);
         }
@@ -232,7 +232,7 @@ impl LeaseTask {
         self.serve();
     }
 
-    /// Does what callers have asked for since the last step.
+    /// Does what callers have asked for since the last step: releases the number, replaces it, or looks for one.
     fn follow_wishes(&mut self, process: &Process) {
         if self.shared().is_some_and(|shared| shared.is_given_up()) || self.is_unwanted(process.environment.mono_ms()) {
             self.give_up();
@@ -251,13 +251,13 @@ impl LeaseTask {
         }
         if self.releasing && self.protocol.is_idle() {
             self.releasing = false;
-            // Also to calls that came while it was under way, and ask for another.
+            // This also answers calls that came during the release and ask for another number.
             self.answer(|_, wish| matches!(wish, Wish::Renewal(_)).then_some(Ok(())));
         }
         match &self.stage {
             Stage::Unleased(_) if self.is_wanted() => self.protocol.seek(),
             Stage::Serving { shared, token, .. } if self.is_wanted() && !shared.generator.has_room() => {
-                // Nothing is gained by hurrying with a lease that begins later.
+                // Extending a lease that only begins later would not help.
                 if self.protocol.grant().is_none_or(|grant| grant.token == *token) {
                     self.protocol.hurry();
                 }
@@ -267,7 +267,7 @@ impl LeaseTask {
         }
     }
 
-    /// Returns whether there is nothing to do before a caller wants something.
+    /// Returns whether there is nothing to do until a caller wants something.
     fn is_idle(&self) -> bool {
         match &self.stage {
             Stage::Opening | Stage::Unleased(_) => !self.is_wanted() && !self.releasing && self.protocol.grant().is_none(),
@@ -276,28 +276,28 @@ impl LeaseTask {
         }
     }
 
-    /// Returns until when it is kept for a caller that may come back.
+    /// Returns the time until which the task is kept for a caller that may retry.
     fn kept_until(&self) -> u64 {
         match &self.stage {
-            // A disposable number is spent, whether it is used or not.
+            // A disposable number is used up once it is leased, so releasing it would gain nothing.
             Stage::Serving { spare: true, .. } if self.contract.terms.disposable => u64::MAX,
             _ if self.is_kept() => self.unclaimed_until,
             _ => u64::MAX,
         }
     }
 
-    /// Returns whether no caller came back for what was looked for.
+    /// Returns whether no caller wants the number any more.
     fn is_unwanted(&self, now_ms: u64) -> bool {
         self.unwanted || self.has_told() || now_ms >= self.kept_until()
     }
 
-    /// Ends the lease, and has its number released with the last stamp that was issued under it.
+    /// Ends the lease, and begins to release its number with the last issued stamp as its bound.
     fn give_up(&mut self) {
         let grant = self.protocol.grant();
         let frozen = match &self.stage {
             Stage::Serving { shared, owner, token, .. } => {
                 let next = shared.generator.lease.freeze(owner);
-                // Where the last stamp is unknown, all of the grant counts as issued.
+                // If the last stamp is unknown, the whole grant counts as issued.
                 grant.filter(|grant| grant.token == *token).map(|grant| next.unwrap_or(grant.bound.saturating_add(1)))
             }
             _ => None,
@@ -307,7 +307,7 @@ impl LeaseTask {
         self.releasing = true;
     }
 
-    /// Returns the instant of a step, by the generator's clock where there is one.
+    /// Returns the instant of a step, by the generator's clock if there is one.
     ///
     /// # Errors
     /// `BEFORE_EPOCH`, `LAYOUT_EXPIRED` for a clock at which nothing can be opened.
@@ -320,8 +320,8 @@ impl LeaseTask {
         Ok(Now { tick, mono_ms: process.environment.mono_ms(), next })
     }
 
-    /// Hands the protocol's grant to the generator: a later bound at once, another grant from its first tick on. Returns when that is, if it
-    /// lies ahead.
+    /// Hands the protocol's grant to the generator. A later bound takes effect at once, and a new grant at its first tick. Returns when to
+    /// look again for a first tick that lies ahead, or `u64::MAX`.
     fn settle(&mut self, now: Now, process: &Process) -> u64 {
         let mut ready_at = u64::MAX;
         if let Some(grant) = self.protocol.grant().filter(|_| !self.is_leaving()) {
@@ -353,22 +353,22 @@ impl LeaseTask {
         ready_at
     }
 
-    /// Ends an attempt, once the protocol rests: shows how it went, and reports a failure to waiting callers.
+    /// Ends an attempt, once the protocol rests. Publishes its outcome, and reports a failure to waiting callers.
     fn conclude(&mut self, process: &Process) {
         let trouble = self.trouble();
-        // Without trouble and without a grant it still looks for a number: that is no recovery.
+        // Without trouble and without a grant, the protocol is still looking for a number. That is not a recovery.
         if trouble.is_some() || self.protocol.grant().is_some() {
             self.report(trouble.as_ref().or(self.late.as_ref()), process);
         }
         match trouble {
-            // A store that many use at once is waited for, as long as the caller may.
+            // A busy store is no failure: callers wait for it as long as they may.
             Some(error) if is_busy(&error) => self.reason = Some(error),
             Some(error) => self.fail(error),
             None => {}
         }
     }
 
-    /// Has the generator mint under a grant; the first one makes the generator.
+    /// Makes the generator mint under a grant. The first grant makes the generator.
     fn begin(&mut self, grant: Grant, process: &Process) {
         let layout = &self.contract.terms.layout;
         let lease = generator::Lease::new(process.number, grant.node, layout.node_bits_of(grant.node), grant.first, grant.bound);
@@ -404,12 +404,12 @@ impl LeaseTask {
         (self.wanted, self.untold, self.reason, self.noticed) = (false, None, None, false);
     }
 
-    /// Why the last attempt failed, and where.
+    /// The failure of the last attempt, with the name of its store.
     fn trouble(&self) -> Option<Error> {
         let error = self.protocol.trouble()?;
         let text = error.to_string();
         let (address, namespace) = (&self.contract.address, &self.contract.namespace);
-        // What comes from the store names it; what the protocol finds does not.
+        // Errors of the store's client name the store, and those of the protocol do not.
         if text.starts_with("store=") || text.contains(&address.to_string()) {
             return Some(error.clone());
         }
@@ -431,19 +431,19 @@ impl LeaseTask {
         }
     }
 
-    /// Logs an event; its text begins with the store and the namespace.
+    /// Logs an event whose text begins with the store and the namespace.
     fn tell(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::Parts) {
         event::tell(level, name, || self.named(make(self)));
     }
 
-    /// Begins an event's text with the store and the namespace.
+    /// Adds the store and the namespace to an event, at the beginning.
     fn named(&self, (text, fields): event::Parts) -> event::Parts {
         let (store, namespace) = (self.contract.address.to_string(), self.contract.namespace.clone());
         let text = format!("store={store} namespace={namespace}: {text}");
         (text, [vec![("store", store), ("namespace", namespace)], fields].concat())
     }
 
-    /// The last instant whose IDs a bound covers; a disposable number has none.
+    /// The last instant whose IDs a bound covers; `None` for a disposable number, which has no end.
     fn until(&self, bound: u64) -> Option<String> {
         let layout = &self.contract.terms.layout;
         let end_ms = || layout.tick_start_ms((bound >> layout.sequence().bits()) + 1) - 1;
@@ -457,7 +457,7 @@ impl LeaseTask {
             (None, Some((error, since_ms))) => self.tell(Level::Warning, event::LEASE_FAILING, |lease_task| {
                 let (code, error, since) = (error.kind().name().to_owned(), error.to_string(), show_instant(*since_ms));
                 let failed = vec![("code", code), ("error", error.clone()), ("since", since)];
-                // A forked child finds its parent's number, which is not its own.
+                // The number in a forked child's memory is its parent's.
                 if !shared.generator.has_lease() {
                     return (format!("no node number can be leased: {error}"), failed);
                 }
@@ -469,7 +469,7 @@ impl LeaseTask {
             }),
             (Some((_, since_ms)), None) => self.tell(Level::Info, event::LEASE_MENDED, |_| {
                 let since = show_instant(*since_ms);
-                // One that was just leased is not in use yet.
+                // The generator does not use a number yet that was just leased.
                 let node = self.protocol.grant().map_or(node, |grant| grant.node);
                 let text = format!("the store answers again for the lease of node number {node}, which it did not since {since}");
                 (text, vec![("node", node.to_string()), ("since", since)])
@@ -478,7 +478,7 @@ impl LeaseTask {
         }
     }
 
-    /// Publishes the state of the lease for [`SharedGenerator`], and logs a change of it.
+    /// Publishes the status of the lease for [`SharedGenerator`], and logs if calls begin to fail or recover.
     fn report(&self, trouble: Option<&Error>, process: &Process) {
         let Some((shared, leased)) = self.shared().and_then(|shared| Some((shared, shared.leased.as_ref()?))) else { return };
         let before = leased.status.load();
