@@ -1,4 +1,4 @@
-//! An operator's statement: that nothing was issued yet; or, after a store was restored, wiped or replaced, that it counts from now on.
+//! An operator's statements: that no ID was issued yet, or that a store counts again after it was restored, wiped or replaced.
 
 use super::contract::{Contract, Purpose};
 use super::protocol::{BEGINNING_MS, Protocol};
@@ -7,11 +7,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
 use std::time::Duration;
 
-/// The write that begins a new incarnation in a namespace as it stands, and the record that it writes.
+/// The write that begins a new incarnation in a namespace, and the record that it writes.
 ///
-/// It takes over the layout, W and A, and says since when something may have been lost. So every lease
-/// that is taken later begins above all bounds of the store before (the *floor*), and processes that
-/// hold one lease anew. `now_ms` is this machine's time, which counts where the store has none.
+/// The record takes over the layout, W and A, and says since when writes may have been lost. So every later lease begins above all bounds
+/// of the store before (the *floor*), and processes that hold a lease have to confirm it again. `now_ms` is this machine's time, for stores
+/// without a clock.
 ///
 /// # Errors
 /// `STORE_CORRUPT` for a record that cannot be read; `STORE_UNSUITABLE` for disposable numbers, which a
@@ -22,19 +22,19 @@ pub fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Result<(M
         let why = "its numbers are disposable, and the store may have forgotten which were given out: use another namespace";
         return Err(Error::new(ErrorKind::StoreUnsuitable, why));
     }
-    // As for any record that begins an incarnation: written before `since`, so that `since` lies after
-    // the loss whenever the write arrives.
+    // Like any record that begins an incarnation, it must be written before `since`. So `since` is after the loss, whenever the write
+    // arrives.
     let since_ms = loaded.time_ms.unwrap_or(now_ms).max(1) + BEGINNING_MS;
     let after = Meta { nonce, server: loaded.server.clone(), since_ms, ..before };
     let swap = Swap::of_meta(loaded.server.clone(), Some(meta.to_owned()), after.to_string(), since_ms);
     Ok((after, swap))
 }
 
-/// The write that begins a namespace for programs that open this lease. An operator says that no ID of it was ever issued, so
-/// nobody has to wait for what a store may have forgotten.
+/// The write that begins a namespace for programs that open this lease. An operator says that no ID of it was ever issued, so no start has
+/// to wait for IDs that the store may have forgotten.
 ///
 /// # Errors
-/// `CONFLICT` for a namespace that was begun.
+/// `CONFLICT` for a namespace that was begun before.
 pub fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>> {
     if loaded.meta.is_some() || !loaded.slots.is_empty() {
         let why =
@@ -44,15 +44,14 @@ pub fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>> {
     Protocol::beginning(contract.terms.clone(), loaded)
 }
 
-/// The time for which the first start of a namespace waits, because the store may have forgotten what was issued in it; `None` where none
-/// waits.
+/// The time for which the first start of a namespace waits, because the store may have forgotten issued IDs. `None` if it does not wait.
 pub fn first_wait(contract: &Contract, loaded: &Loaded) -> Option<Duration> {
     let first = Protocol::first(contract.terms.clone(), loaded).ok().flatten().filter(|_| loaded.meta.is_none())?;
     let begins_ms = Meta::parse(&first.new).ok()?.begins_ms()?;
     u64::try_from(begins_ms - loaded.time_ms?).ok().map(Duration::from_millis)
 }
 
-/// A bound that is set back, and the write that does it.
+/// A bound that has to be set back, and the write that does it.
 pub struct SetBack {
     pub node: u64,
     pub holder: String,
@@ -61,11 +60,11 @@ pub struct SetBack {
     pub swap: Swap,
 }
 
-/// The bounds above the floor of the incarnation just begun. No clock that is right can have confirmed them: one was
-/// ahead when they were written, and their numbers would be held until the time comes.
+/// The bounds above the floor of an incarnation that was just begun. Only a clock that was ahead can have confirmed them, and their numbers
+/// would be held until that time.
 ///
-/// Each is given back at the floor, with a version that its holder takes for a loss. IDs that were issued under
-/// it with a later stamp may come again when that time comes: only an operator can decide that.
+/// Each number is released with the floor as its bound, and with a version that its holder takes for a loss. IDs that were issued under it
+/// with later stamps may be issued again when that time comes. So only an operator can decide this.
 pub fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
     let (Ok(Purpose { layout, .. }), Some(floor_ms)) = (Purpose::parse(&meta.layout), meta.begins_ms()) else { return Vec::new() };
     let Ok(floor) = layout.tick_of(floor_ms) else { return Vec::new() };

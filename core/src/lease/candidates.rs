@@ -1,6 +1,6 @@
-//! Which node numbers a spec allows: given fields are fixed, the others are free.
+//! The node numbers that a spec allows: given fields are fixed, and the others are free.
 
-/// The value of each node field that is given, and the width of every one, from the most significant.
+/// The value of each node field, if it is given, and its width, from the most significant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Candidates(Vec<(Option<u64>, u32)>);
 
@@ -14,7 +14,7 @@ impl Candidates {
         1 << self.0.iter().filter(|(given, _)| given.is_none()).map(|(_, bits)| bits).sum::<u32>()
     }
 
-    /// The n-th of them: the given fields, with n's bits spread over the others.
+    /// The n-th candidate: the given fields, with the bits of n in the others.
     pub(crate) fn nth(&self, mut n: u64) -> u64 {
         let (mut node, mut shift) = (0, 0);
         for (given, bits) in self.0.iter().rev() {

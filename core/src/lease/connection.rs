@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A store as all leases and tags of a process reach it, one call at a time: connects when it is first asked, and again after an
+/// The connection that all leases and tags of a process share, for one call at a time. It connects at the first call, and again after an
 /// error.
 ///
-/// **A lease is never kept waiting for long.** A call for a tag takes at most half of what a call for a lease may, and what tags
-/// met is no reason not to ask for a lease.
+/// **A lease never waits for long.** A call for a tag takes at most half of the time limit of a lease's call. Failures of calls for tags do
+/// not keep leases from calling.
 pub(crate) struct Connection {
     address: Address,
-    /// The time limit of a call for a tag, in us.
+    /// The longest time limit of a call for a tag, in us.
     limit_us: AtomicU64,
     store: Mutex<Link<dyn Store>>,
-    /// A connection for each table: other users and databases stand behind it.
+    /// One connection per table, because tables may use different users and databases.
     tables: Mutex<HashMap<Table, Link<dyn Rows>>>,
 }
 
@@ -30,22 +30,25 @@ pub(super) enum For<'a> {
     Tag(&'a str),
 }
 
-/// A connection, and how the last call went.
+/// A connection, and the outcomes of the last calls.
 pub(super) struct Link<C: ?Sized> {
     connection: Option<Box<C>>,
-    /// True if it stays after a busy answer. A server's is made anew: another one may have less to do.
+    /// True if the connection is kept after a busy answer. A connection to a server is made again, because another server may be less busy.
     stays: bool,
-    /// Nothing is asked of a store that did not answer, for a while: many leases would wait in turn.
+    /// The time until which no call is made to a store that did not answer, and its error. Otherwise many leases would wait for it one
+    /// after the other.
     lease_down: Option<(Instant, Error)>,
-    /// The pause of tags, once two failed one after the other: a record that is locked keeps one tag from its numbers, not all.
+    /// The time until which no call is made for tags, and the error. It is set when two different tags failed one after the other, because
+    /// a single tag may fail for its own locked record.
     tags_down: Option<(Instant, Error)>,
-    /// The tag that got no answer, if none got one since.
+    /// The last tag that got no answer, if no tag got one since.
     silent: Option<String>,
-    /// The calls for a lease, one after the other, that got no answer: the instant at which the first one began, and their number.
+    /// The latest calls for leases if they got no answer: the instant at which the first of them began, and their number.
     silence: Option<(Instant, u32)>,
 }
 
-/// The number of calls without an answer after which a store counts as away. A refused connection may be a queue that is full.
+/// The number of calls without an answer after which a store counts as away. A single refused connection may mean that the server's queue
+/// is full.
 const MOST_SILENCES: u32 = 5;
 
 impl<C: ?Sized> Default for Link<C> {
@@ -55,8 +58,10 @@ impl<C: ?Sized> Default for Link<C> {
 }
 
 impl<C: ?Sized> Link<C> {
+    /// Refuses a call during a pause.
+    ///
     /// # Errors
-    /// Why nothing is asked now.
+    /// The error that began the pause.
     pub(super) fn refuse(&mut self, who: For, now: Instant) -> Result<()> {
         for down in [&mut self.lease_down, &mut self.tags_down] {
             down.take_if(|(until, _)| *until <= now);
@@ -90,8 +95,8 @@ impl<C: ?Sized> Link<C> {
         self.judge(who, timeout, begun, Instant::now(), result)
     }
 
-    /// A call for a lease that may be made twice: where the connection at hand has ended since it was used last, over a new one, in
-    /// the time that is left. A store that does not answer has used it up by then.
+    /// A call for a lease that may be made twice. If an open connection turns out to have ended, the call is made again over a new one, in
+    /// the time that is left. If the store did not answer at all, no time is left.
     fn call_repeatable<T>(
         &mut self,
         timeout: Duration,
@@ -108,7 +113,7 @@ impl<C: ?Sized> Link<C> {
         self.judge(For::Lease, timeout, begun, Instant::now(), result)
     }
 
-    /// Works with the connection, which is kept where it is still of use.
+    /// Works with the connection, and keeps it if it can still be used.
     fn attempt<T>(&mut self, connect: impl FnOnce() -> Result<Box<C>>, work: impl FnOnce(&mut C) -> Result<T>) -> Result<T> {
         let mut connection = self.connection.take();
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -119,16 +124,16 @@ impl<C: ?Sized> Link<C> {
             work(connection)
         }));
         let result = result.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
-        // A folder that is busy answers, and others were first.
+        // A busy folder has answered, so its connection is good.
         if result.as_ref().err().is_none_or(|error| self.stays && is_busy(error)) {
             self.connection = connection;
         }
         result
     }
 
-    /// Remembers how a call went. For a lease a store that gives no answer is asked again, as a busy one, before it counts as away. A server
-    /// that a crowd keeps from answering is asked [`MOST_SILENCES`] times, with longer pauses; a host that lets nobody in for the time of
-    /// one call.
+    /// Remembers the outcome of a call. A store that does not answer a lease's call first counts as busy, so that the call is repeated, and
+    /// only then as away. A slow server is called [`MOST_SILENCES`] times, with longer pauses. A host that lets nobody in is called for the
+    /// time limit of one call.
     pub(super) fn judge<T>(&mut self, who: For, timeout: Duration, begun: Instant, now: Instant, result: Result<T>) -> Result<T> {
         let is_lease = who == For::Lease;
         match result {
@@ -136,8 +141,8 @@ impl<C: ?Sized> Link<C> {
                 if is_lease {
                     let (since, calls) = self.silence.get_or_insert((begun, 0));
                     *calls = calls.saturating_add(1);
-                    // A call connects in half of its time, or fails: one that took longer found a server that lets clients in. (SQL's
-                    // connects as long as there is time, for a database's queue is full sooner.)
+                    // A call connects within half of its time, or fails. So a call that took longer has found a server that accepts
+                    // connections. (SQL clients may connect for the whole time, because a database's queue is full sooner.)
                     let is_slow = now - begun > timeout / 2;
                     if *calls < MOST_SILENCES && (is_slow || now - *since < timeout) {
                         return Err(error.retry_in(if is_slow { now - begun } else { FIRST_PAUSE }));
@@ -167,7 +172,7 @@ impl Connection {
         &self.address
     }
 
-    /// The shortest time that a lease's call may take; `None` where there is no lease.
+    /// Limits calls for tags to half of the shortest time limit of a lease's call. `None` if there is no lease.
     pub(super) fn keep_free(&self, shortest: Option<Duration>) {
         let limit = shortest.map_or(u64::MAX, |shortest| (shortest.as_micros() / 2) as u64);
         self.limit_us.store(limit, Ordering::Relaxed);
@@ -185,8 +190,8 @@ impl Connection {
         self.ask(For::Lease, timeout, work)
     }
 
-    /// One call of the store for a lease that does no harm when it is made twice: it is tried again where the connection has ended
-    /// unnoticed, as when the server was restarted.
+    /// One call of the store for a lease that does no harm when it is made twice. It is repeated if the connection had ended unnoticed, as
+    /// after a restart of the server.
     ///
     /// # Errors
     /// As [`call`](Connection::call).
@@ -199,8 +204,8 @@ impl Connection {
         self.named(link.call_repeatable(timeout, |timeout| self.address.connect(timeout), work))
     }
 
-    /// One or more calls of the store for leases, which together take at most `timeout`, and each of which has its own outcome. Those that
-    /// do no harm when they are made twice are tried again as by [`call_repeatable`](Connection::call_repeatable).
+    /// One or more calls of the store for leases. Together they take at most `timeout`, and each has its own outcome. Calls that do no harm
+    /// when they are made twice are repeated as by [`call_repeatable`](Connection::call_repeatable).
     pub(super) fn call_all<T: Clone>(
         &self,
         timeout: Duration,
@@ -211,7 +216,7 @@ impl Connection {
         let answers = RefCell::new(Vec::new());
         let work = |store: &mut dyn Store| {
             let made = work(store);
-            // Where the connection ended, the last one tells.
+            // If the connection ended, the last answer has its error.
             let failed = made.iter().rev().find_map(|answer| answer.as_ref().err().cloned());
             let wrong = || Error::new(ErrorKind::Internal, format!("{} answers to {count} calls", made.len()));
             let failed = failed.or_else(|| (made.len() != count).then(wrong));
@@ -224,7 +229,7 @@ impl Connection {
         if answers.len() != count {
             return vec![Err(error); count];
         }
-        // This one says when to ask again.
+        // The judged error says when to call again.
         let is_away = error.kind() == ErrorKind::StoreUnreachable;
         let judged = |lost: Error| if is_away && lost.kind() == error.kind() { error.clone() } else { lost };
         answers.into_iter().map(|answer| answer.map_err(judged)).collect()
@@ -247,7 +252,7 @@ impl Connection {
         self.named(link.call(who, timeout, || self.address.connect(timeout), work))
     }
 
-    /// One call of another system's table, as [`call_for_tag`](Connection::call_for_tag).
+    /// One call of another system's table, with the limits of [`call_for_tag`](Connection::call_for_tag).
     ///
     /// # Errors
     /// As [`call`](Connection::call).
@@ -276,7 +281,7 @@ impl Connection {
     }
 }
 
-/// Returns whether a store is only busy: it says when to come back.
+/// Returns whether an error means that the store is only busy: it says when to retry.
 pub(super) fn is_busy(error: &Error) -> bool {
     error.kind() == ErrorKind::StoreUnreachable && error.retry_after().is_some()
 }

@@ -1,4 +1,4 @@
-//! The contract of a lease: what a spec asks of a store.
+//! The contract of a lease: the demands of a spec on a store.
 
 use super::candidates::Candidates;
 use super::protocol::Terms;
@@ -11,20 +11,20 @@ use crate::time::show_duration;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The text after the layout where numbers are disposable, before the names of the given fields.
+/// The text between the layout and the names of the given fields, where numbers are disposable.
 const DISPOSABLE: &str = " lease=disposable given=";
-/// The value of an unbounded `ahead` in A. On this machine the store's clock goes back with ours, so it
-/// is as far as a clock may go back; elsewhere A is waited for after a store lost writes, so it is short.
+/// The value of an unbounded `ahead` in A. On this machine the store's clock goes back together with ours, so the value is as far as a
+/// clock may go back. For other stores it is short, because processes wait for A after a store lost writes.
 const UNBOUNDED_AHEAD_NEAR_MS: u64 = 3_600_000;
 const UNBOUNDED_AHEAD_MS: u64 = 60_000;
-/// The addition of A to the drift, for clocks that are not quite set.
+/// The part of A beyond the drift, for clocks that are slightly wrong.
 const CLOCK_SLACK_MS: u64 = 2_000;
 const SHORTEST_RENEW_MS: u64 = 100;
 const LONGEST_WINDOW_MS: u64 = 24 * 3_600_000;
-/// No store is waited for longer than this in one call.
+/// The longest time limit of one call of a store.
 const LONGEST_CALL_MS: u64 = 5_000;
 
-/// The given part of a lease: the same in every process that reads the same spec.
+/// The part of a lease that a spec determines. It is equal in all processes with the same spec.
 #[derive(Clone, Debug)]
 pub struct Contract {
     pub(crate) address: Address,
@@ -37,7 +37,7 @@ pub struct Contract {
     pub(crate) spec: Arc<str>,
 }
 
-/// `window` and `renew`, as far as they are given.
+/// The keys `window` and `renew` of a spec, if they are given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times {
     pub(crate) window_ms: Option<u64>,
@@ -45,6 +45,8 @@ pub(crate) struct Times {
 }
 
 impl Contract {
+    /// The contract of a spec.
+    ///
     /// # Errors
     /// `SPEC` for a manual clock, `OUT_OF_RANGE` for a window that is too short, `STORE_UNSUITABLE` for disposable numbers from
     /// a store that may forget them.
@@ -99,8 +101,8 @@ impl Contract {
         Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false, spec: Arc::default() })
     }
 
-    /// Returns how many ticks ahead of the clock this process's IDs may lie, where they need not: an unbounded `ahead`
-    /// counts as in A, or a bound that follows could not be confirmed.
+    /// Returns how many ticks ahead of the clock an observed ID may lie. An unbounded `ahead` counts as it does in A, because the store
+    /// could not confirm a bound further ahead.
     pub(crate) fn drift(&self) -> u64 {
         (self.terms.allowance_ms - CLOCK_SLACK_MS) / self.terms.layout.tick_ms()
     }
@@ -110,14 +112,14 @@ impl Contract {
         Duration::from_millis((self.terms.renew_ms * 4 / 5).min(LONGEST_CALL_MS))
     }
 
-    /// Returns how long `open` waits for a number: a crashed holder's bound, or the floor of a store that may
-    /// have lost writes.
+    /// Returns how long `open` waits for a number: for the bound of a crashed holder, or for the floor of a store that may have lost
+    /// writes.
     pub(crate) fn open_patience(&self) -> Duration {
         let protocol = self.terms.window_ms + self.terms.allowance_ms + 3 * self.terms.renew_ms + 2_000 + CLOCK_ERROR_MS as u64;
         Duration::from_millis(protocol) + 2 * self.call_timeout()
     }
 
-    /// Returns whether two specs mean the same numbers.
+    /// Returns whether two contracts want the same numbers.
     pub(crate) fn asks_for_same(&self, other: &Contract) -> bool {
         self.detached == other.detached
             && self.namespace == other.namespace
@@ -125,7 +127,7 @@ impl Contract {
             && self.terms.candidates == other.terms.candidates
     }
 
-    /// Returns the part that has to be equal in every spec of a lease.
+    /// Returns the settings that all specs of one lease must share, as a text.
     pub(crate) fn describe(&self) -> String {
         let clock = if self.manual_clock { "manual" } else { "system" };
         let (window, renew) = (show_duration(self.terms.window_ms), show_duration(self.terms.renew_ms));
@@ -140,7 +142,7 @@ impl Contract {
         self.terms.beginning()
     }
 
-    /// The remedy where the store is another one.
+    /// The remedy after the store was replaced.
     pub fn acceptance(&self) -> String {
         self.terms.acceptance()
     }
@@ -151,8 +153,8 @@ impl Contract {
     }
 }
 
-/// The use of a namespace. Disposable numbers are counted per value of the given fields, so
-/// which fields are given is a part of it.
+/// The purpose of a namespace, as its record holds it. It includes the names of the given fields if numbers are disposable, because these
+/// are counted for each value of the given fields.
 fn purpose(layout: &Layout, fields: &[(Option<u64>, u32)], disposable: bool) -> String {
     if !disposable {
         return layout.to_string();
@@ -162,7 +164,7 @@ fn purpose(layout: &Layout, fields: &[(Option<u64>, u32)], disposable: bool) -> 
     format!("{layout}{DISPOSABLE}{}", given.join(","))
 }
 
-/// The use of a namespace, read back from its record.
+/// The purpose of a namespace, read from its record.
 #[cfg(feature = "admin")]
 pub struct Purpose {
     /// The owner of the node numbers.
@@ -189,7 +191,7 @@ impl Times {
         let renew_ms = self
             .renew_ms
             .unwrap_or(renew_ms.min(self.window_ms.map_or(u64::MAX, |window| window.saturating_sub(drift_ms) / 3)).max(SHORTEST_RENEW_MS));
-        // A renewal may fail twice before IDs run out, and the stamp may run ahead meanwhile.
+        // A renewal may fail twice before the lease is used up, even if the stamp runs ahead.
         let least = drift_ms.saturating_add(renew_ms.saturating_mul(3));
         let window_ms = self.window_ms.unwrap_or(window_ms.max(least));
         if window_ms < least || window_ms > LONGEST_WINDOW_MS {

@@ -1,4 +1,4 @@
-//! The environment of a process's leases: its number among its ancestors, its clocks, its name, its random source.
+//! The environment of a process's leases: process number, clocks, name, random source, threads.
 
 use super::shared::Home;
 use crate::clock::{Clock, system_ms};
@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// One process, as its workers know it.
+/// A process, and its environment.
 pub(super) struct Process {
     pub(super) number: u64,
     pub(super) mark: Mark,
@@ -20,12 +20,12 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Returns whether this is a copy of the process, or a forked child.
+    /// Returns whether the process that runs is surely another one: a copy of this process, or a forked child.
     pub(super) fn is_over(&self) -> bool {
         self.mark.is_another(self.number)
     }
 
-    /// Returns whether this may be a copy: it is one, or it cannot be told now.
+    /// Returns whether the process that runs may be another one: it is, or that is not known now.
     pub(super) fn may_be_over(&self) -> bool {
         !self.mark.is_still(self.number)
     }
@@ -41,7 +41,7 @@ pub(super) trait Environment: Send + Sync {
     /// Returns a clock for a new generator.
     fn clock(&self) -> Clock;
 
-    /// Returns a random source; a forked child draws other numbers than its parent.
+    /// Returns a random source. A forked child draws other numbers than its parent.
     fn random(&self) -> fastrand::Rng;
 
     /// Starts a worker's thread.

@@ -1,17 +1,17 @@
-//! The note of a node number that two processes may have used at once, for operators.
+//! A note for operators about a node number that two processes may have used at once.
 //!
 //! ```text
 //! 1 overlap token=51c3a4e2b8f00d17 other=9f0c66e1d1a4b7f2 from=1735689600000 to=1735689603000 holder=shop-3:4711 by=shop-4:12
 //! ```
-//! The process that loses the number writes it, because the new holder knows of nobody before it. It stands under the node number in a place
-//! of its own, `NAMESPACE~`, so it outlives the namespace's records, and no process reads it to lease a number.
+//! The process that loses the number writes the note, because the new holder does not know the old one. The note is kept under the node
+//! number in a namespace of its own, `NAMESPACE~`. So it outlives the records of the namespace, and no process reads it to lease a number.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Store, Swap, Swapped, Which};
 use std::fmt;
 
 const FORMAT: &str = "1 overlap ";
-/// The attempts to write a note beside other processes that write it.
+/// The number of attempts to write a note, while other processes write it as well.
 const ATTEMPTS: usize = 5;
 /// The longest place that every store takes.
 const LONGEST: usize = 64;
@@ -27,7 +27,7 @@ pub struct Overlap {
     pub(crate) other: u64,
     /// The first time of the IDs that may have been issued twice (Unix ms).
     pub from_ms: i64,
-    /// The last one.
+    /// The last time of these IDs (Unix ms).
     pub to_ms: i64,
     /// Host and process, for people.
     pub holder: String,
@@ -65,7 +65,7 @@ impl Overlap {
         })
     }
 
-    /// Writes it down. An older note of the number is extended to cover both times.
+    /// Writes the note. An older note of the number is extended to cover both times.
     ///
     /// # Errors
     /// `STORE_*`.

@@ -1,4 +1,4 @@
-//! The lease tasks of a worker, found by number, by what they lease, and by when they are due.
+//! The lease tasks of a worker, indexed by number, by namespace, and by the time at which they are due.
 
 use super::contract::Contract;
 use super::lease_task::LeaseTask;
@@ -9,34 +9,34 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The lease tasks of one store. None of the lookups that a call or the worker's thread makes looks at all of them.
+/// The lease tasks of one store. No lookup of a call or of the worker's thread iterates over all of them.
 #[derive(Default)]
 pub(super) struct Schedule {
-    /// In the order of their numbers, which only grow. Vectors, because maps would cost kilobytes of code each.
+    /// The tasks in the order of their numbers, which only grow. These are vectors, because each map would add kilobytes of code.
     places: Vec<Place>,
     queue: BTreeSet<Turn>,
-    /// The number of turns that were given.
+    /// The number of turns that were given out.
     turns: u64,
     /// True if the task that was taken last held a lease.
     held_last: bool,
     /// The tasks by the hash of their namespace, sorted.
     namespaces: Vec<(u64, u64)>,
-    /// The time limits of their calls, and how many tasks have each.
+    /// The time limits of the tasks' calls, and the number of tasks with each.
     timeouts: Vec<(Duration, usize)>,
 }
 
 struct Place {
     task: Box<LeaseTask>,
-    /// `None` while the store is asked for it.
+    /// `None` during a call of the store for the task.
     turn: Option<Turn>,
 }
 
 /// The order among tasks that are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// A number that is released comes first: a caller that opens it again looks for the same number, which may be the only one.
+    /// Releases come first, because a caller that opens the number again needs it to be free. It may be the only one.
     Ending,
-    /// These two take turns: however many are opened, leases are renewed, and the other way round.
+    /// This rank and the next take turns, so that neither renewals nor openings starve.
     Held,
     Opening,
 }
@@ -62,20 +62,20 @@ impl Schedule {
         self.places.is_empty()
     }
 
-    /// In the order in which they were added. A change that makes a task due is followed by a [`call`](Schedule::call).
+    /// The tasks in the order in which they were added. After a change that makes a task due, [`call`](Schedule::call) it.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut LeaseTask> {
         self.places.iter_mut().map(|place| &mut *place.task)
     }
 
-    /// A change that makes a task due is followed by a [`call`](Schedule::call).
+    /// The task with a number. After a change that makes it due, [`call`](Schedule::call) it.
     pub(super) fn get(&mut self, number: u64) -> Option<&mut LeaseTask> {
         self.place(number).map(|place| &mut *place.task)
     }
 
-    /// The task that keeps a shared generator, or gives its number back.
+    /// The task that keeps a shared generator, or releases its number.
     pub(super) fn of(&mut self, shared: &Arc<SharedGenerator>) -> Option<&mut LeaseTask> {
         let number = shared.leased.as_ref()?.task.load(Relaxed);
-        // The number may be of another worker: a parent's, or one that has ended.
+        // The number may come from another worker: a parent's, or one that has ended.
         self.get(number).filter(|task| task.keeps(shared) || task.was_left_by(shared))
     }
 
@@ -116,7 +116,7 @@ impl Schedule {
         });
     }
 
-    /// Makes a task due at an instant, or when it is due already if that is before.
+    /// Makes a task due at an instant, or earlier if it is already due earlier.
     pub(super) fn call(&mut self, number: u64, due: u64) {
         let Some(at) = self.at(number) else { return };
         let place = &mut self.places[at];
@@ -136,8 +136,8 @@ impl Schedule {
         self.queue.insert(turn);
     }
 
-    /// Takes the next task that is due out of the queue, of any rank or of one; the caller puts it back by a [`call`](Schedule::call), or
-    /// removes it.
+    /// Takes the next due task out of the queue, of one rank or of any. The caller puts it back with [`call`](Schedule::call), or removes
+    /// it.
     pub(super) fn take(&mut self, now_ms: u64, of: Option<Rank>) -> Option<(Turn, &mut LeaseTask)> {
         let turn = self.fronts().find(|turn| turn.due <= now_ms && of.is_none_or(|rank| rank == turn.rank))?;
         self.queue.remove(&turn);

@@ -1,7 +1,7 @@
-//! A generator with its handles, and what it leases.
+//! A generator that all its handles share, and its lease.
 //!
-//! A generator asks no store. Each call here tries it first. If that fails because the lease is used up or a parent's, the worker is to
-//! extend or replace the lease ([`Home::ensure`]), and the generator is tried again.
+//! A generator calls no store. Each call here tries the generator first. If the lease is used up, or belongs to a parent, the call waits
+//! until the worker has extended or replaced the lease ([`Home::ensure`]), and tries the generator again.
 
 use super::contract::Contract;
 pub use super::status::Lease;
@@ -18,19 +18,19 @@ use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 
-/// A generator of this process. All methods take `&self`.
+/// A generator and the count of its handles. All methods take `&self`.
 pub(crate) struct SharedGenerator {
     pub(crate) generator: Generator,
     pub(crate) manual_clock: bool,
-    /// The spec line with which it was opened first, for people.
+    /// The spec line of the first handle, for people.
     spec: Arc<str>,
     /// `None` for a fixed number, which is kept for the life of the process.
     pub(crate) leased: Option<Leased>,
-    /// The guard of a fixed number, which its first ID takes.
+    /// The guard of a fixed number, taken by the first ID.
     pub(crate) guard: Option<Guard>,
-    /// The number of open handles; a leased shared generator that fell to 0 is never used again.
+    /// The number of open handles. Once it has fallen to 0, a leased generator is never used again.
     handles: AtomicUsize,
-    /// True once it was closed for all handles.
+    /// True once the generator was closed for all handles.
     retired: AtomicBool,
 }
 
@@ -40,19 +40,19 @@ pub(crate) struct Leased {
     /// The outcome of the worker's last attempt.
     pub(crate) status: ArcSwap<Status>,
     pub(super) home: Arc<dyn Home>,
-    /// The number of the lease task that keeps it, in the process that set it last.
+    /// The number of the lease task that keeps the generator, in the process that set it last.
     pub(super) task: AtomicU64,
 }
 
 /// The workers of the process that uses a shared generator: a forked child has its own.
 pub(crate) trait Home: Send + Sync {
-    /// Waits until the lease of this process has room. In a forked child it takes a new lease.
+    /// Waits until the lease of this process has room. A forked child takes a new lease.
     ///
     /// # Errors
-    /// The reason why there is no room; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
+    /// The reason why there is no room; `CLOSED`; `WOULD_BLOCK` when it takes longer than the caller waits.
     fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()>;
 
-    /// Waits until the number of a shared generator without a handle is given back.
+    /// Waits until the number of a shared generator without handles is released.
     ///
     /// # Errors
     /// `WOULD_BLOCK` where the caller does not wait for that long.
@@ -72,20 +72,20 @@ impl SharedGenerator {
         }
     }
 
-    /// Returns the generator of a fixed number, whose lease has room once its guard is held.
+    /// Adds the guard of a fixed number. The lease has room once the guard is held.
     pub(crate) fn guarded(mut self, guard: Option<Guard>) -> Self {
         self.guard = guard;
         self
     }
 
-    /// One more handle, unless the shared generator is already given up.
+    /// Adds a handle, unless a leased number is already given up. Returns whether it did.
     pub(crate) fn take_handle(&self) -> bool {
         let kept = self.leased.is_none();
         let more = |handles: usize| (kept || handles > 0 && !self.retired.load(Ordering::Acquire)).then_some(handles + 1);
         self.handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
-    /// Returns whether the last handle of a leased number is closed: then it is never used again.
+    /// Returns whether all handles of a leased number are closed. Then the generator is never used again.
     pub(super) fn is_given_up(&self) -> bool {
         self.leased.is_some() && (self.handles.load(Ordering::Acquire) == 0 || self.retired.load(Ordering::Acquire))
     }
@@ -96,15 +96,15 @@ impl SharedGenerator {
         self.generator.close();
     }
 
-    /// Takes a handle away; the last one of a leased number gives the number back.
+    /// Removes a handle. The last one of a leased number releases the number.
     pub(crate) fn let_go(self: &Arc<Self>) {
         if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 && self.leased.is_some() {
-            // Whoever still waits in a call is let go.
+            // This ends calls that still wait.
             self.generator.close();
         }
     }
 
-    /// Waits until a number that nobody has open any more is given back.
+    /// Waits until a leased number without handles is released.
     ///
     /// # Errors
     /// `WOULD_BLOCK` where the caller does not wait for that long.
@@ -115,7 +115,7 @@ impl SharedGenerator {
         }
     }
 
-    /// The next ID, where the gate does not stand open.
+    /// The next ID, when the gate is not open.
     pub(crate) fn slow_id(self: &Arc<Self>, wait: &Wait<'_>) -> Result<Id> {
         let result = match self.generator.slow_id(wait) {
             Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.slow_id(wait)),
@@ -165,7 +165,7 @@ impl SharedGenerator {
         }
     }
 
-    /// Returns whether the worker, or the guard, can do something about an error: the lease is another process's, or used up.
+    /// Returns whether the worker or the guard can resolve an error: the lease is used up, or belongs to another process.
     fn can_mend(&self, error: &Error) -> bool {
         match error.kind() {
             ErrorKind::LeaseExhausted => self.leased.is_some() || self.guard.is_some(),
@@ -174,7 +174,7 @@ impl SharedGenerator {
         }
     }
 
-    /// Waits until the worker has extended or replaced the lease, and tries again.
+    /// Waits until the guard is held, or the worker has extended or replaced the lease, and tries again.
     #[cold]
     fn mended<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
         let mut error = error;
@@ -185,7 +185,7 @@ impl SharedGenerator {
         loop {
             let (since, process) = (wait.phase(), fork::mark().current());
             let ensured = self.leased.as_ref().map_or(Ok(()), |leased| leased.home.ensure(self, wait));
-            // A callback of the wait may have forked: the time that the parent waited is not this process's.
+            // A callback of the wait may have forked. Then the parent's waiting time is not counted for this process.
             if fork::mark().is_still(process) && (ensured.is_ok() || !wait.is_polled()) {
                 self.generator.note_wait(true, since.elapsed());
             }
@@ -197,7 +197,7 @@ impl SharedGenerator {
         }
     }
 
-    /// The error of a call that found the lease used up, and why that could not be mended.
+    /// The error of a call that found the lease used up; `why` is the reason why it could not be extended.
     fn ended(&self, error: Error, why: Error) -> Error {
         if error.kind() != ErrorKind::LeaseExhausted || matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed) {
             return why;
@@ -220,7 +220,7 @@ impl SharedGenerator {
         }
     }
 
-    /// Forgets the status of the parent's lease, in a forked child.
+    /// Resets the status, which is of the parent's lease, in a forked child.
     pub(super) fn begin_anew(self: &Arc<Self>) {
         if let Some(leased) = &self.leased {
             leased.status.store(Arc::default());
@@ -228,14 +228,14 @@ impl SharedGenerator {
         stats::register(Arc::downgrade(self) as _);
     }
 
-    /// A call ends without what it wanted.
+    /// Counts a call that failed.
     fn count_refusal(&self, error: &Error, wait: &Wait<'_>) {
         if wait.is_ended_by(error) {
             self.generator.note_refusal();
         }
     }
 
-    /// Returns the counts of this process; zeros where it has not used what it inherited.
+    /// Returns the counts of this process. They are 0 in a forked child that has not used the generator yet.
     pub(crate) fn all_stats(&self) -> Stats {
         let (generator, spec) = (&self.generator, self.spec.to_string());
         let seconds = |ms: f64| ms / 1_000.0;
@@ -253,7 +253,7 @@ impl SharedGenerator {
         stats.layout_seconds_left = generator.layout.expires_at_ms().map(|ends_ms| seconds((ends_ms - now_ms) as f64));
         if let Some(leased) = self.leased.as_ref().filter(|_| generator.same_process()) {
             let status = leased.status.load();
-            // One that was given up has no end that anybody need watch.
+            // A released or lost lease has no end to watch.
             if generator.has_lease() {
                 let end_ms = (!leased.contract.terms.disposable).then(|| (self.bound_ms() + 1) as f64);
                 stats.lease_node = Some(generator.lease.get().node);

@@ -1,12 +1,13 @@
-//! The state of a lease, as its worker reports it and as a program sees it.
+//! The status of a lease: what its worker publishes, and what a program sees of it.
 
 use crate::error::Error;
 
-/// The state of a lease.
+/// The status of a lease, as its worker publishes it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
+    /// The number of disposable numbers that were left when this one was taken.
     pub(crate) left: Option<u64>,
-    /// Why the last attempt failed, and since when attempts fail (Unix ms).
+    /// The failure of the last attempt, and the time since which attempts fail (Unix ms).
     pub(crate) trouble: Option<(Error, i64)>,
     pub(crate) counts: LeaseCounts,
 }
@@ -25,8 +26,8 @@ pub(crate) struct LeaseCounts {
 pub struct Lease {
     /// The node number: all node fields side by side.
     pub node: u64,
-    /// The last instant (Unix ms) whose IDs the lease covers as it stands; it is extended all the time.
-    /// `None` for a disposable number, which has no end.
+    /// The last instant (Unix ms) whose IDs the lease covers now. The lease is extended all the time. `None` for a disposable number, which
+    /// has no end.
     pub bound_ms: Option<i64>,
     /// The store, without its credentials.
     pub store: String,
@@ -34,7 +35,7 @@ pub struct Lease {
     pub namespace: String,
     /// True if the last attempt to reach the store succeeded.
     pub healthy: bool,
-    /// Why it did not.
+    /// The error of the last attempt, if it failed.
     pub last_error: Option<Error>,
     /// The number of disposable numbers that were left when this one was taken.
     pub left: Option<u64>,

@@ -1,11 +1,11 @@
-//! Tasks: the work of a worker's thread beside its leases, in short pieces. Tags' ranges are fetched this way.
+//! Tasks: the other work of a worker's thread, in short pieces. The ranges of tags are fetched this way.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-/// Work that comes due again and again. It is done without the worker's lock, and in short pieces: leases wait meanwhile.
+/// Work that becomes due again and again. It is done without the worker's lock, and in short pieces, because leases have to wait for it.
 pub(crate) trait Task: Send {
-    /// Does what is due now.
+    /// Does the work that is due now.
     fn attend(&mut self) -> Due;
 }
 
@@ -13,7 +13,7 @@ pub(crate) trait Task: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     At(Instant),
-    /// Due when it is called.
+    /// Due when the task is called.
     Called,
     /// Never again.
     Over,
@@ -23,15 +23,15 @@ pub(crate) enum Due {
 #[derive(Default)]
 pub(super) struct Tasks {
     places: HashMap<u64, Place>,
-    /// Those that are not attended to now, and have a time: whoever was called first comes first.
+    /// The tasks that have a time and do not run now. The task that was called first comes first.
     queue: BTreeSet<(Instant, u64)>,
 }
 
 struct Place {
-    /// `None` while it is attended to.
+    /// `None` while the task runs.
     task: Option<Box<dyn Task>>,
     due: Option<Instant>,
-    /// True if it was called while it was attended to.
+    /// True if the task was called while it ran.
     called: bool,
 }
 
@@ -40,13 +40,13 @@ impl Tasks {
         self.places.is_empty()
     }
 
-    /// A task, which is due at once.
+    /// Adds a task, which is due at once.
     pub(super) fn add(&mut self, number: u64, task: Box<dyn Task>) {
         self.places.insert(number, Place { task: Some(task), due: None, called: false });
         self.call(number);
     }
 
-    /// Makes a task due now, unless it is already; nothing where it is over.
+    /// Makes a task due now, unless it is already due, or over.
     pub(super) fn call(&mut self, number: u64) {
         let Some(place) = self.places.get_mut(&number) else { return };
         let now = Instant::now();
@@ -59,12 +59,12 @@ impl Tasks {
         }
     }
 
-    /// Returns when the next one is due.
+    /// Returns when the next task is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.queue.first().map(|(due, _)| *due)
     }
 
-    /// A task that is due.
+    /// Takes a task that is due.
     pub(super) fn take(&mut self, now: Instant) -> Option<(u64, Box<dyn Task>)> {
         let (_, number) = *self.queue.first().filter(|(due, _)| *due <= now)?;
         self.queue.pop_first();
@@ -74,7 +74,8 @@ impl Tasks {
         place.task.take().map(|task| (number, task))
     }
 
-    /// After it was attended to. What is over is handed back, for who holds no lock to drop, and so is what was cleared meanwhile.
+    /// Puts a task back after it ran. Returns it if it is over, or if the tasks were cleared since: the caller must release the lock before
+    /// it drops it.
     pub(super) fn put_back(&mut self, number: u64, task: Box<dyn Task>, due: Due) -> Option<Box<dyn Task>> {
         let Some(place) = self.places.get_mut(&number) else { return Some(task) };
         let due = match due {
