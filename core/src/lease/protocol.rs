@@ -1,8 +1,8 @@
 //! The window protocol, for one lease: a state machine without I/O, clock or randomness of its own.
 //!
-//! It says what to do next ([`Protocol::step`]), takes the outcome ([`Protocol::done`]), and holds
-//! what was confirmed ([`Protocol::grant`]); `terms.rs` has the types of these. TiKV PD's timestamp oracle is
-//! the model: a *bound* is written down before anything up to it is used.
+//! It returns the next thing to do ([`Protocol::step`]), takes the outcome ([`Protocol::done`]), and holds what the store has confirmed
+//! ([`Protocol::grant`]); `terms.rs` has the types of these. TiKV PD's timestamp oracle is the model: a *bound* is written to the store
+//! before any stamp up to it is used.
 //!
 //! **The invariant.** The stamps that two owners of a slot may issue are disjoint, whatever any clock
 //! says and however long a process was paused:
@@ -37,8 +37,9 @@
 //! | shaken | of a lease: confirmed in an incarnation before the present one |
 //! | disposable | of a number: nobody gets it again, so its lease has no end; one slot counts how many are spent |
 //!
-//! This file drives the rest: [`slot`] takes, extends and confirms one slot, [`incarnation`] has the store's identity, floor and
-//! cap, [`draw`] and [`choice`] find a number, [`clocks`] compares clocks, and [`loss`] ends a lease whose record is gone.
+//! This file has the states, and calls the other files: [`slot`] takes, extends and confirms one slot, [`incarnation`] has the store's
+//! identity, floor and cap, [`draw`] and [`choice`] find a number, [`clocks`] compares clocks, and [`loss`] ends a lease whose record is
+//! gone.
 
 mod choice;
 mod clocks;
@@ -61,12 +62,12 @@ use incarnation::Incarnation;
 use slot::{Extending, Held, Taking};
 use std::sync::Arc;
 
-/// The distance of a new incarnation's `since` ahead of the store's clock. The store writes the meta record only before `since`: a
-/// write that arrives later could follow on a loss after `since`.
+/// The distance of a new incarnation's `since` ahead of the store's clock. The store writes the meta record only before `since`, because
+/// there could be a loss between `since` and a later write.
 pub(super) const BEGINNING_MS: i64 = 2_000;
 /// The shortest pause between two calls, in ms.
 const BREATH_MS: u64 = 10;
-/// The number of parts of R. Renewals are due at their ends, so that the leases of a process are due together.
+/// The number of parts of R. Renewals are due at the ends of the parts, so that the leases of a process are due together.
 const PARTS: u64 = 8;
 /// The number of writes of unknown outcome that are remembered.
 const REMEMBERED: usize = 32;
@@ -79,7 +80,7 @@ pub(crate) struct Protocol {
     name: Arc<str>,
     random: fastrand::Rng,
     state: State,
-    /// Nothing is done before this.
+    /// The time before which no call is made.
     rest_until: u64,
     /// The tick at which the last call was sent.
     asked: u64,
@@ -87,33 +88,33 @@ pub(crate) struct Protocol {
     /// The incarnation that this holder began, until it is found in the store.
     begun: Option<Box<Meta>>,
     held: Option<Held>,
-    /// A loss that nobody has taken notice of yet.
+    /// A loss that was not taken yet ([`Protocol::take_loss`]).
     loss: Option<Box<Loss>>,
     /// The highest bound that was ever confirmed here.
     highest: u64,
-    /// The node number that was given up last: another is preferred.
+    /// The node number that was released or lost last. Another one is preferred.
     avoided: Option<u64>,
-    /// True once the store has refused to remember another number: then one that it knows is taken.
+    /// True once the store has refused a new record because it is full. Then only a number with a record is taken.
     is_full: bool,
     /// The candidates that the present search reads.
     look: Option<Look>,
-    /// The attempts of this search that other processes have won.
+    /// The number of attempts of this search that were lost to other processes.
     lost: u32,
     /// The tick and the `mono_ms` ([`Now`]) at which a survey found this machine's clock right.
     clear: Option<(u64, u64)>,
-    /// The slots as they were when watching began, to see which holders are alive.
+    /// The slots at the beginning of a watch, to see which holders are alive.
     watch: Option<Watch>,
-    /// The reason why the last call or attempt failed.
+    /// The error of the last call or attempt, if it failed.
     trouble: Option<Error>,
-    /// The number of calls, one after the other, that found the store busy.
+    /// The number of consecutive calls that found the store busy.
     retries: u32,
-    /// The reason for its wait, where the end of that is known.
+    /// The reason of the present wait, if its end is known.
     awaits: Option<Error>,
     /// The number of times that a bound was moved on.
     renewals: u64,
 }
 
-/// Boxed, because a lease that is held has none of it for most of the time.
+/// The state of a holder. Its data is boxed, because a held lease has none of it most of the time.
 #[cfg_attr(test, derive(Clone))]
 enum State {
     /// No slot is wanted.
@@ -126,7 +127,7 @@ enum State {
     Take(Box<Taking>),
     /// Holds a slot that is to be extended at `due`.
     Hold { due: u64 },
-    /// The store has no clock: holds this machine's against the bounds of others, page by page.
+    /// Compares this machine's clock with the bounds of others, page by page, because the store has no clock.
     Survey(Box<Survey>),
     /// Writes a later record.
     Extend(Box<Extending>),
@@ -164,13 +165,13 @@ impl Protocol {
         }
     }
 
-    /// The record of the incarnation that it knows.
+    /// The record of the incarnation that this holder knows.
     #[cfg(all(test, not(loom)))]
     pub(super) fn incarnation(&self) -> Option<&String> {
         self.incarnation.as_ref().map(|incarnation| &incarnation.text)
     }
 
-    /// The holder of a machine that was copied while it ran.
+    /// The holder in a copy of the machine.
     #[cfg(all(test, not(loom)))]
     pub(super) fn copy(&self, random: fastrand::Rng, name: Arc<str>) -> Self {
         Protocol { name, random, ..self.clone() }
@@ -181,12 +182,12 @@ impl Protocol {
         self.random = random;
     }
 
-    /// Returns what the store has confirmed.
+    /// Returns the number and the bound that the store has confirmed.
     pub(crate) fn grant(&self) -> Option<Grant> {
         self.held.as_ref().map(|held| held.grant)
     }
 
-    /// Why the last attempt failed; `None` once one has succeeded.
+    /// The error of the last attempt; `None` if it succeeded.
     pub(crate) fn trouble(&self) -> Option<&Error> {
         self.trouble.as_ref()
     }
@@ -200,23 +201,23 @@ impl Protocol {
         self.renewals
     }
 
-    /// Returns the nonce and server of the incarnation that it knows: a store with another one has lost writes, or is another store.
+    /// Returns the nonce and server of the incarnation that this holder knows. If they change, the store has lost writes or was replaced.
     pub(crate) fn store(&self) -> Option<(u64, String)> {
         self.incarnation.as_ref().map(|incarnation| (incarnation.meta.nonce, incarnation.meta.server.clone()))
     }
 
-    /// Returns the reason for its wait, for people.
+    /// Returns the reason of the present wait, for people.
     pub(crate) fn awaits(&self) -> Option<&Error> {
         self.awaits.as_ref()
     }
 
-    /// The write that begins a namespace of which an operator says that no ID was ever issued in it.
+    /// The write that begins a namespace in which, as an operator says, no ID was ever issued.
     #[cfg(feature = "admin")]
     pub(crate) fn beginning(terms: Arc<Terms>, loaded: &Loaded) -> Result<Option<Swap>> {
         Protocol::first(terms, &Loaded { loses_writes: false, ..loaded.clone() })
     }
 
-    /// The first write of a process that finds the namespace like this.
+    /// The first write of a process that finds this content of a namespace.
     #[cfg(feature = "admin")]
     pub(crate) fn first(terms: Arc<Terms>, loaded: &Loaded) -> Result<Option<Swap>> {
         Protocol::new(terms, "", fastrand::Rng::new()).establish(loaded)
@@ -227,12 +228,12 @@ impl Protocol {
         matches!(self.state, State::Idle)
     }
 
-    /// True while a call is under way, or due at once, that is to get or to keep a slot: its outcome comes soon.
+    /// Returns whether a call to get or keep a slot is under way or due at once, so that its outcome comes soon.
     pub(crate) fn is_asking(&self, now_ms: u64) -> bool {
         now_ms >= self.rest_until && !matches!(self.state, State::Idle | State::Hold { .. } | State::Release(_))
     }
 
-    /// Looks for a slot, if none is held or looked for.
+    /// Begins to look for a slot, unless one is held or looked for already.
     pub(crate) fn seek(&mut self) {
         if self.is_idle() {
             self.state = State::Seek;
@@ -253,9 +254,9 @@ impl Protocol {
         }
     }
 
-    /// Releases the slot: `next` is the stamp that would have been issued next, after the freeze.
+    /// Releases the slot. `next` is the stamp that would have been issued next, read after the freeze.
     ///
-    /// If the outcome of a write is unknown, the record is left as it is: then its bound protects what was issued.
+    /// If the outcome of a write is unknown, the record stays as it is, and its bound protects the issued IDs.
     pub(crate) fn release(&mut self, next: u64) {
         if matches!(self.state, State::Release(_)) {
             return;
@@ -306,7 +307,7 @@ impl Protocol {
         }
     }
 
-    /// Takes the outcome of the last step.
+    /// Takes the reply to the call of the last step.
     pub(crate) fn done(&mut self, reply: Result<Reply>, now: Now) {
         let state = std::mem::replace(&mut self.state, State::Idle);
         if reply.is_ok() {
@@ -323,7 +324,7 @@ impl Protocol {
         }
     }
 
-    /// Continues after a failed call: what it may have written is read before anything else is done.
+    /// Continues after a failed call. If the call may have written a record, that is read before anything else is done.
     fn unknown(&mut self, state: State, error: Error, now: Now) {
         let has_ended = self.ends_with(&error);
         let is_new = matches!(&state, State::Take(taking) if taking.swap.old.is_none());
@@ -356,7 +357,7 @@ impl Protocol {
         match self.establish(loaded) {
             Ok(None) => {}
             Ok(Some(swap)) => {
-                // A slot that was being taken is forgotten: it belongs to the incarnation before.
+                // A slot that was being taken is dropped, because it belongs to the incarnation before.
                 self.state = State::Establish(Arc::new(swap));
                 return;
             }
@@ -420,7 +421,7 @@ impl Protocol {
             (State::Take(taking), Swapped::OutOfTime(store_ms)) => {
                 self.state = State::Seek;
                 self.await_floor(store_ms);
-                // The old bound has passed here, and in the store not yet; or the floor lies ahead.
+                // By this machine's clock the old bound has passed, but not by the store's; or the floor lies ahead.
                 let wait_ms = u64::try_from(taking.swap.earliest_ms.saturating_sub(store_ms)).unwrap_or(0);
                 self.out_of_time(store_ms, wait_ms.min(self.terms.renew_ms), now);
             }
@@ -444,18 +445,18 @@ impl Protocol {
         if self.terms.disposable {
             return Which::One(candidates.nth(0));
         }
-        // A store without a clock shows what others hold; where all numbers of the layout are candidates anyway, nothing else does.
+        // A store without a clock also shows the leases of others. If all numbers of the layout are candidates, these are read anyway.
         let has_page = !self.terms.clock && self.clear.is_none() && candidates.count() < self.terms.layout.nodes();
         self.look.get_or_insert_with(|| Look::first(candidates, has_page, &mut self.random)).which(candidates)
     }
 
-    /// Returns the state that reads the store anew.
+    /// Returns the state that reads the store again.
     fn reread(&self) -> State {
         if self.held.is_some() { State::Confirm(None) } else { State::Seek }
     }
 
-    /// Draws the pause before a busy store is asked again: up to `first_ms`, then twice that, and so on, so that processes that began
-    /// together return apart. It is short enough to renew a lease in time.
+    /// Draws the pause before the next call of a busy store: up to `first_ms`, then up to twice that, and so on, so that processes that
+    /// began together retry at different times. The pause is short enough to renew a lease in time.
     fn backoff_ms(&mut self, first_ms: u64) -> u64 {
         let longest_ms = if self.held.is_some() { self.terms.renew_ms / 2 } else { self.terms.renew_ms };
         let most_ms = first_ms.saturating_mul(1 << self.retries.min(31)).min(longest_ms);

@@ -1,4 +1,4 @@
-//! Which slot: one that is free, or whose bound has passed; else whose records move on.
+//! The choice of a slot: one that is free, or whose bound has passed; otherwise a watch shows which holders are alive.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
 use super::draw::{Look, Scan};
@@ -27,13 +27,13 @@ pub(super) fn mark(slot: &Slot) -> (u64, u64) {
 /// The records of candidates.
 struct Records<'a> {
     slots: HashMap<u64, (Slot, &'a String)>,
-    /// Why one of the others could not be read.
+    /// The error of a record that could not be read.
     unreadable: Option<Error>,
     /// The numbers with a record, whatever it is.
     named: HashSet<u64>,
 }
 
-/// The holders of numbers, those first whose bounds pass first.
+/// The holders of numbers, ordered by bound.
 fn holders<'a>(records: &'a HashMap<u64, (Slot, &String)>) -> Vec<(u64, u64, &'a String)> {
     let mut holders: Vec<_> = records.iter().map(|(node, (slot, _))| (slot.bound, *node, &slot.holder)).collect();
     holders.sort_unstable();
@@ -41,7 +41,8 @@ fn holders<'a>(records: &'a HashMap<u64, (Slot, &String)>) -> Vec<(u64, u64, &'a
 }
 
 impl Protocol {
-    /// Picks a slot: one that is free, or whose bound has passed; else looks further, and then watches who is alive.
+    /// Picks a slot that is free, or whose bound has passed. If there is none, reads more candidates, and at the end watches which holders
+    /// are alive.
     pub(super) fn choose(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
         if self.terms.disposable {
             return self.count(loaded, now);
@@ -52,7 +53,7 @@ impl Protocol {
             return Ok(());
         }
         if matches!(look, Look::Page) && loaded.next.is_some() {
-            // Not all of the candidates are on the page, which said enough of the clock.
+            // The page does not have all candidates, but it has shown that the clock is right.
             self.look = Some(Look::All);
             self.clear.get_or_insert((now.tick, now.mono_ms));
             return Ok(());
@@ -62,7 +63,7 @@ impl Protocol {
         let absent = |node: u64| !self.is_full && !records.named.contains(&node) && Some(node) != self.avoided;
         let mut random = self.random.clone();
         let node = match &look {
-            // The others' draws have it among them, and need no survey.
+            // The lowest number is in every draw, so it spares later processes the survey.
             Look::Draw(draw) if self.clear.is_some() && self.lost == 0 => draw.lowest(open).or_else(|| draw.absent(absent, 0, &mut random)),
             Look::Draw(draw) => draw.passed(open, self.lost, &mut random).or_else(|| draw.absent(absent, self.lost, &mut random)),
             look => {
@@ -80,7 +81,7 @@ impl Protocol {
         match look {
             Look::All | Look::Page => self.choose_last(&records, loaded.time_ms, now),
             Look::Draw(_) => {
-                // In a full store only a number with a record will do, and these are the low ones.
+                // In a full store only a number with a record can be taken, and these are the low ones.
                 let first = if self.is_full { 0 } else { self.random.u64(..self.terms.candidates.count()) };
                 self.look = Some(Look::Scan(Scan { first, ..Scan::default() }));
                 Ok(())
@@ -95,7 +96,7 @@ impl Protocol {
         }
     }
 
-    /// Picks a slot where none is open: one that soon is, or one that is avoided; else watches who is alive.
+    /// Picks a slot when none is open: one that soon will be, or the avoided one. Otherwise watches which holders are alive.
     fn choose_last(&mut self, records: &Records<'_>, time_ms: Option<i64>, now: Now) -> Result<()> {
         let ahead = now.tick + self.terms.ahead_ticks.max(1);
         let bits = self.terms.layout.sequence().bits();
@@ -134,7 +135,7 @@ impl Protocol {
         !self.is_full && Some(node) == self.avoided
     }
 
-    /// A candidate that no record names, at random.
+    /// A random candidate without a record.
     fn unused(&mut self, taken: impl Fn(&u64) -> bool) -> Option<u64> {
         let count = self.terms.candidates.count();
         let from = self.random.u64(..count);
@@ -143,7 +144,7 @@ impl Protocol {
         Some(if Some(first) == self.avoided { nodes.next().unwrap_or(first) } else { first })
     }
 
-    /// Every slot is held: sees whose records move on, and waits for the bounds of the others.
+    /// Watches which records change when every slot is held, and waits for the bounds of the others.
     fn watch_holders(&mut self, records: &Records<'_>, time_ms: Option<i64>, now: Now) -> Result<()> {
         let Records { slots: records, unreadable, .. } = records;
         let alive = |node: &u64, slot: &Slot| self.watch.as_ref().is_some_and(|watch| watch.slots.get(node) != Some(&mark(slot)));
@@ -152,7 +153,7 @@ impl Protocol {
         let now_ms = layout.tick_start_ms(now.tick);
         let soon = |slot: &Slot| {
             let end_ms = self.end_ms(slot.bound);
-            // This machine's clock may be behind; what has passed by the store's clock alone is not waited for.
+            // This machine's clock may be behind. A bound that has passed by the store's clock alone is not waited for.
             let ahead = |time_ms: i64| slot.tenure == Tenure::Held && (time_ms..=time_ms + patience_ms).contains(&end_ms);
             end_ms <= now_ms + patience_ms || time_ms.is_some_and(ahead)
         };
@@ -176,7 +177,7 @@ impl Protocol {
         Ok(())
     }
 
-    /// Returns whether numbers are free, and only this machine's clock does not show it.
+    /// Returns an error if numbers are free, and only this machine's slow clock does not show it.
     fn behind(&self, records: &HashMap<u64, (Slot, &String)>, time_ms: Option<i64>, now_ms: i64) -> Option<Error> {
         if self.terms.manual_clock {
             return None;
@@ -219,7 +220,7 @@ impl Protocol {
         self.all_held(&holders, holders.first().map(|(bound, ..)| self.end_ms(*bound)))
     }
 
-    /// Names the holders, while the number that may be free soonest is waited for.
+    /// The reason of a wait for the number that may be free soonest, with the holders.
     fn held_until(&self, records: &HashMap<u64, (Slot, &String)>, soonest_ms: i64) -> Error {
         let holders = holders(records);
         match (holders.as_slice(), self.terms.candidates.count()) {
@@ -243,7 +244,7 @@ impl Protocol {
         Error::new(ErrorKind::NoFreeNode, why)
     }
 
-    /// Returns how long the records of others are watched: a holder that is alive has written by then.
+    /// Returns how long the records of others are watched. A living holder has written by then.
     pub(super) fn look_ms(&self) -> u64 {
         self.terms.renew_ms + self.terms.renew_ms / 2
     }

@@ -1,4 +1,4 @@
-//! Clocks: this machine's, held against the store's, or against the bounds of others.
+//! Clocks: this machine's clock compared with the store's, or with the bounds of others.
 //!
 //! **Without a clock of the store's** a process whose clock is far ahead would write a bound that nobody else can pass for as long. It is
 //! refused where its clock lies more than A ahead of all leases that others hold, and somebody holds one: then a record changes while
@@ -23,7 +23,7 @@ use crate::store::{Loaded, Which};
 use crate::time::show_instant;
 use std::collections::HashMap;
 
-/// The leases of others, as far as they were read.
+/// The leases of others, as far as they were read, for a comparison with this machine's clock.
 #[derive(Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Survey {
@@ -42,7 +42,7 @@ impl Survey {
 }
 
 impl Protocol {
-    /// Returns whether this machine's clock is known not to be far ahead of everyone alive; else it has to be looked at for a while.
+    /// Returns whether this machine's clock is known not to be far ahead of all living holders. Otherwise a survey or a watch has begun.
     pub(super) fn is_right(&mut self, loaded: &Loaded, look: &Look, now: Now) -> Result<bool> {
         let goes_on = |(tick, mono_ms)| now.tick <= tick + self.terms.layout.ticks(now.mono_ms.saturating_sub(mono_ms)) + 1;
         let mut survey = Survey::default();
@@ -93,7 +93,7 @@ impl Protocol {
         survey.highest.is_some_and(|highest| now.tick <= highest + layout.ticks(self.terms.allowance_ms))
     }
 
-    /// Judges by all leases of others, of which none acquits; returns whether nobody is alive.
+    /// Judges the clock when all leases of others were read and none acquits it. Returns true once it is known that no holder is alive.
     fn judge(&mut self, survey: &Survey, now: Now) -> Result<bool> {
         let Some(highest) = survey.highest else { return Ok(true) };
         let look_ms = self.look_ms();
@@ -124,7 +124,7 @@ impl Protocol {
         }
     }
 
-    /// Returns whether this machine's clock went ahead by more than has passed, and no store's clock checks it.
+    /// Returns whether this machine's clock advanced by more than the time that has passed, where the store has no clock to check it.
     pub(super) fn clock_jumped(&self, now: Now) -> bool {
         let (Some(held), Some(incarnation)) = (&self.held, &self.incarnation) else { return false };
         if self.terms.manual_clock {
@@ -134,7 +134,7 @@ impl Protocol {
         !incarnation.clock && now.tick > held.at.0 + self.terms.layout.ticks(passed_ms)
     }
 
-    /// The store's clock refused a write: this machine's clock is ahead, or it is only too early.
+    /// Continues after the store's clock refused a write: this machine's clock is ahead, or it is only too early.
     pub(super) fn out_of_time(&mut self, store_ms: i64, wait_ms: u64, now: Now) {
         self.rest(now, wait_ms);
         if store_ms < self.cap_ms(self.bound_tick(now.tick)) {

@@ -22,17 +22,18 @@ use std::sync::Arc;
 const FEW: u64 = MOST_TOGETHER as u64;
 /// The most numbers of one octave in a draw.
 const OF_AN_OCTAVE: u64 = 4;
-/// The most numbers in a draw: all stores take so many in one question.
+/// The most numbers in a draw, which all stores can read in one call.
 const MOST: u64 = 120;
-/// The octaves further up for each lost attempt.
+/// The number of octaves further up for each lost attempt.
 const RISE: u32 = 3;
 
-/// The candidates that are looked at.
+/// The candidates that the next call reads.
 #[cfg_attr(test, derive(Clone))]
 pub(super) enum Look {
     /// All of them, which are few.
     All,
-    /// They are few, and the store may have no clock: a page of the namespace, which often is all of it, and shows the others' leases too.
+    /// A page of the namespace, if the candidates are few and the store may have no clock. It often is the whole namespace, and also shows
+    /// the leases of others.
     Page,
     Draw(Draw),
     Scan(Scan),

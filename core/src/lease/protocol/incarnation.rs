@@ -24,9 +24,9 @@ pub(super) struct Incarnation {
 }
 
 impl Protocol {
-    /// Holds the meta record against what is known; `Some` is what has to be written first.
+    /// Compares the meta record with what is known. Returns a write if it has to come first.
     pub(super) fn establish(&mut self, loaded: &Loaded) -> Result<Option<Swap>> {
-        // Of most addresses that is known before; what a server lends shows only here.
+        // For most addresses this is known from the start, but for a store behind a frazil-server only from here on.
         if loaded.loses_writes && self.terms.disposable {
             let why = "lease=disposable needs a store that forgets nothing, and this one may lose writes in a failover: use shared-slots";
             return Err(Error::new(ErrorKind::StoreUnsuitable, why));
@@ -62,7 +62,7 @@ impl Protocol {
         }
         if anew {
             match loaded.time_ms {
-                // Whoever began it did not know that there was one before.
+                // The process that began it did not know that there was an incarnation before.
                 None if meta.since_ms == 0 => return Err(changed(&format!("it was wiped, and begun anew; {}", self.terms.acceptance()))),
                 Some(time_ms) if !self.follows(&meta, time_ms) => {
                     return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
@@ -76,7 +76,7 @@ impl Protocol {
             return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));
         }
         if anew {
-            // Whatever was confirmed may be forgotten; who is alive has to be seen anew.
+            // All that was confirmed may be forgotten, and the watch for living holders begins again.
             self.watch = None;
             (self.look, self.clear) = (None, None);
             self.held.iter_mut().for_each(|held| held.shaken = true);
@@ -104,7 +104,7 @@ impl Protocol {
         known.into_iter().chain(meta).fold(own, |longest, meta| (longest.0.max(meta.window_ms), longest.1.max(meta.allowance_ms)))
     }
 
-    /// Says so where the store refuses a slot because of the floor.
+    /// Sets the reason of the wait, if the store refused a slot because of the floor.
     pub(super) fn await_floor(&mut self, store_ms: i64) {
         let floor_ms = self.incarnation.as_ref().and_then(|incarnation| incarnation.meta.begins_ms()).filter(|ms| *ms > store_ms);
         self.awaits = floor_ms.map(|ms| {

@@ -19,7 +19,7 @@ use super::{Held, Now, Protocol, State};
 use crate::error::{Error, ErrorKind};
 use crate::store::Loaded;
 
-/// The number of records that may follow on the last one seen: those of months.
+/// The number of versions that may follow on the last one seen, which are those of months.
 const FOLLOWING: u64 = 1 << 24;
 
 /// The end of a lease that was not released.
@@ -31,7 +31,7 @@ pub(crate) struct Loss {
     pub(crate) by: Option<Slot>,
     /// The first stamp that another process may have issued, too.
     pub(crate) from: u64,
-    /// True where the bound had passed before another process took the number, as the protocol allows.
+    /// True if the bound had passed before another process took the number, as the protocol allows.
     pub(crate) orderly: bool,
 }
 
@@ -41,15 +41,15 @@ impl Protocol {
         loaded.slots.iter().find(|(node, _)| *node == held.grant.node).map(|(_, text)| text)
     }
 
-    /// True where the record names another holder, who came later.
+    /// Returns whether the record is that of another, later holder.
     pub(super) fn is_replaced(&self, loaded: &Loaded) -> bool {
         let Some(held) = &self.held else { return false };
         let slot = Protocol::found(held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
         slot.is_some_and(|slot| slot.token != held.grant.token && slot.bound >= held.grant.first)
     }
 
-    /// Notes that a store that shows the identity that it had has lost the record that it had confirmed: the record is gone, or is an earlier
-    /// one. A page of a survey need not have the record.
+    /// Notes whether a store with an unchanged identity has lost a record that it had confirmed: the record is gone, or an earlier one. A
+    /// page of a survey need not contain the record.
     pub(super) fn look_for_lost_writes(&mut self, state: &State, loaded: &Loaded) {
         let (Some(held), Some(known), State::Confirm(None)) = (&self.held, &mut self.incarnation, state) else { return };
         let is_known = |text: &String| held.text.as_ref() == Some(text) || held.sent.iter().any(|(_, sent)| sent == text);
@@ -57,15 +57,15 @@ impl Protocol {
         known.has_lost_writes |= known.meta.server == loaded.server && !held.shaken && Protocol::found(held, loaded).is_none_or(is_earlier);
     }
 
-    /// True where a store without a clock has lost the record: no floor keeps the next process above the bound. A page of a survey
-    /// need not have the record.
+    /// Returns whether a store without a clock has lost the record. Then no floor keeps the next process above the bound. A page of a
+    /// survey need not contain the record.
     pub(super) fn is_forgotten(&self, state: &State, loaded: &Loaded, error: &Error) -> bool {
         let Some(held) = self.held.as_ref().filter(|_| matches!(state, State::Confirm(_))) else { return false };
         let is_gone = Protocol::found(held, loaded).is_none() || self.incarnation.as_ref().is_some_and(|known| known.has_lost_writes);
         error.kind() == ErrorKind::StoreChanged && is_gone
     }
 
-    /// Ends the lease where a store without a clock says itself that it went back, because others may have the number by now. Returns whether it
+    /// Ends the lease if a store without a clock reports that it went back, because others may have the number by now. Returns whether it
     /// did.
     pub(super) fn ends_with(&mut self, error: &Error) -> bool {
         let is_clockless = self.incarnation.as_ref().is_some_and(|known| !known.clock);
@@ -77,12 +77,12 @@ impl Protocol {
     pub(super) fn lose(&mut self, loaded: &Loaded, now: Now) -> State {
         if let Some(held) = self.held.take() {
             let by = Protocol::found(&held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
-            // An earlier record is nobody's who took the number.
+            // An earlier record does not show that another process took the number.
             let is_later = |slot: &Slot| slot.bound >= held.grant.first && (slot.token != held.grant.token || slot.version > held.version);
             let by = by.filter(is_later);
             let passed = now.tick > held.grant.bound >> self.terms.layout.sequence().bits();
             let follows = by.as_ref().is_some_and(|slot| self.follows_on(&held, slot, loaded));
-            // A record of the lease's own that was not written here is a copy's of this machine.
+            // A record with the lease's own token that was not written here was written by a copy of this machine.
             let is_anothers = by.as_ref().is_some_and(|slot| slot.token != held.grant.token);
             self.incarnation.iter_mut().for_each(|known| known.has_lost_writes |= is_anothers && !follows);
             self.end(held, by, passed && follows);
@@ -107,7 +107,7 @@ impl Protocol {
         self.avoided = Some(grant.node).filter(|_| self.terms.candidates.count() > 1);
     }
 
-    /// True where a record that was written before the bound had passed cannot be this one.
+    /// Returns whether a record that was found after the bound had passed was surely written after that.
     fn follows_on(&self, held: &Held, slot: &Slot, loaded: &Loaded) -> bool {
         let (Some(meta), Some(known)) = (loaded.meta.as_ref().and_then(|text| Meta::parse(text).ok()), &self.incarnation) else {
             return false;

@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 /// The bound of a disposable number, which nobody uses again.
 const UNBOUNDED: u64 = i64::MAX as u64;
-/// The versions with which a slot's first record may begin: JavaScript can show them.
+/// The limit of the first version of a slot: JavaScript can show such versions.
 const FIRST_VERSIONS: u64 = 1 << 48;
 
 #[derive(Clone)]
@@ -63,20 +63,20 @@ pub(super) struct Held {
     pub(super) version: u64,
     /// The slot's record in the store, as it was written or found.
     pub(super) text: Option<String>,
-    /// True if the store has changed since the record was confirmed.
+    /// True if the store has begun another incarnation since the record was confirmed.
     pub(super) shaken: bool,
     /// The least distance of the bound ahead of the store's clock.
     pub(super) margin_ms: i64,
-    /// The writes since whose outcome is not known, and their bounds.
+    /// The writes of unknown outcome since then, with their bounds.
     pub(super) sent: Vec<(u64, String)>,
     /// The clocks at the last confirmed write.
     pub(super) at: (u64, u64),
-    /// The tick at which the call was sent that found the record in the store last.
+    /// The tick at which the last call was sent that found the record in the store.
     pub(super) stood: u64,
 }
 
 impl Held {
-    /// Returns whether a record that is found after a loss is an earlier one: of the lease itself, or of an owner before it.
+    /// Returns whether a record that is found after a loss is older than the lost one: the lease's own, or one of an owner before it.
     pub(super) fn precedes(&self, holder: &str, text: &String) -> bool {
         let Ok(slot) = Slot::parse(self.grant.node, text) else { return false };
         if slot.token != self.grant.token {
@@ -88,8 +88,9 @@ impl Held {
     }
 }
 
-/// The version of a record with a token of its own. Where no record stands it begins at random: so the versions after a removed record do not
-/// look like those that follow on it. Whoever may write a record may write any number into it, and more must follow: then it begins again.
+/// The version of a record with a new token. Without an old record it is random, so that the versions after a removed record do not look as
+/// if they followed that record. An outsider may have written any number into a record. If it is too large for later versions, they begin
+/// again.
 fn version_after(old: Option<&Slot>, random: &mut fastrand::Rng) -> u64 {
     old.map_or_else(|| random.u64(..FIRST_VERSIONS), |slot| slot.version % (u64::MAX / 2)) + 1
 }
@@ -106,7 +107,7 @@ impl Protocol {
         };
         let floor_ms = layout.tick_start_ms(floor);
         let now_ms = layout.tick_start_ms(now.tick);
-        // A floor that was just set lies this far ahead of the store's clock, give or take what ours may differ by.
+        // A floor that was just set lies this far ahead of the store's clock, plus the difference that ours may have.
         let slack_ms = i64::try_from(self.terms.allowance_ms + 2 * layout.tick_ms()).unwrap_or(i64::MAX / 4);
         if floor > 0 && floor_ms - now_ms > BEGINNING_MS + self.meta_reach_ms() + CLOCK_ERROR_MS + slack_ms {
             let (ours, theirs) = (show_instant(now_ms), show_instant(floor_ms));
@@ -115,7 +116,7 @@ impl Protocol {
             return Err(Error::new(ErrorKind::ClockSkew, why));
         }
         let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor) << bits;
-        // Above what this process issued under another number: its IDs go on increasing.
+        // The first stamp is above those that this process issued under another number, so that its IDs keep increasing.
         let own = if now.next == 0 { 0 } else { (((now.next - 1) >> bits) + 1) << bits };
         let first = begin.max(old.map_or(0, |(slot, _)| slot.bound + 1)).max(own);
         let bound_tick = self.bound_tick(now.tick.max(first >> bits));
@@ -138,7 +139,7 @@ impl Protocol {
         Ok(Taking { swap: Arc::new(swap), key: node, grant: Grant { node, token, first, bound, left: None } })
     }
 
-    /// Takes the next disposable number: one counter for all that have the same fields given.
+    /// Takes the next disposable number. All specs with the same given fields share one counter.
     pub(super) fn count(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
         let (key, candidates) = (self.terms.candidates.nth(0), self.terms.candidates.count());
         let found = loaded.slots.iter().find(|(node, _)| *node == key);
@@ -189,12 +190,12 @@ impl Protocol {
         due - due % (self.terms.renew_ms / PARTS)
     }
 
-    /// Returns the step that comes before the bound is moved on.
+    /// Returns the first state of a renewal: the extension, or a survey before it.
     pub(super) fn renewal(&self, now: Now) -> State {
         if self.clock_jumped(now) { State::Survey(Box::default()) } else { self.extension(now) }
     }
 
-    /// The write that moves the bound on.
+    /// The write that extends the bound.
     pub(super) fn extension(&self, now: Now) -> State {
         let (Some(held), Some(incarnation)) = (&self.held, &self.incarnation) else { return State::Seek };
         let bits = self.terms.layout.sequence().bits();
@@ -229,7 +230,7 @@ impl Protocol {
         self.state = State::Hold { due: self.next_renewal(now) };
     }
 
-    /// The slot's record decides what became of a write.
+    /// Continues with what the slot's record shows about the write.
     pub(super) fn confirm(&mut self, loaded: &Loaded, now: Now) {
         let Some(held) = &mut self.held else {
             self.state = State::Seek;

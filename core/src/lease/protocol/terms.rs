@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::store::{Loaded, Swap, Swapped, Which};
 use std::sync::Arc;
 
-/// The terms of a lease.
+/// The settings of a lease, from its spec and its store.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) layout: Layout,
@@ -25,21 +25,21 @@ pub(crate) struct Terms {
     pub(crate) lag_ticks: u64,
     /// True if the store has a clock.
     pub(crate) clock: bool,
-    /// True if the program sets the time: then no clock is compared with others.
+    /// True if the program sets the time. Then clocks are not compared.
     pub(crate) manual_clock: bool,
-    /// The command with which an operator looks at the namespace.
+    /// The command that shows the namespace to an operator.
     pub(crate) nodes: String,
     /// The spec line without its store and namespace, as a word of a command.
     pub(crate) line: String,
 }
 
 impl Terms {
-    /// The operator's command with an option, as an error shows it.
+    /// The operator's command with an option, for an error's text.
     pub(crate) fn command(&self, option: &str) -> String {
         format!("`{} {option}`{}", self.nodes, login_hint(&self.nodes))
     }
 
-    /// The remedy where no clock tells when the store was replaced.
+    /// The remedy if no clock tells when the store was replaced.
     pub(crate) fn acceptance(&self) -> String {
         format!("when no process uses the old one any more, run {}", self.command("--accept"))
     }
@@ -50,7 +50,7 @@ impl Terms {
     }
 }
 
-/// The command with which an operator looks at a namespace of a store, which stands there as the spec shows it.
+/// The command that shows a namespace to an operator. `store` is written as the spec shows it, without secrets.
 pub(crate) fn nodes_command(store: &str, namespace: &str) -> String {
     format!("frazil nodes {} --namespace {namespace}", shell_word(store))
 }
@@ -95,10 +95,10 @@ pub(crate) struct Now {
 pub(crate) enum Do {
     Load(Which),
     Swap(Arc<Swap>),
-    /// A write that may be sent twice: it gives the slot back.
+    /// The write that releases a slot, which may be sent twice.
     ///
-    /// It compares the whole record, whose token and version no other record of the slot has. So the second one changes nothing
-    /// where the first was done, and can free nobody else's number where another has taken it since.
+    /// It compares the whole record, whose token and version no other record of the slot has. So if the first write was done, the second
+    /// one changes nothing. And if another process has taken the number since, it cannot free that process's number.
     Release(Arc<Swap>),
     /// A note for operators, beside the namespace.
     Note(Overlap),
@@ -106,7 +106,7 @@ pub(crate) enum Do {
     Rest(u64),
 }
 
-/// The outcome.
+/// The store's reply to a step.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Loaded(Loaded),
