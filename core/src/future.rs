@@ -1,7 +1,7 @@
 //! Calls as futures, for any runtime: the `_async` forms.
 //!
-//! A form asks first with a wait of zero, as most calls need not wait. Where that would block, the call goes to the thread of [`Pending`], which
-//! wakes the task once the call is over. A future that is dropped gives its call up.
+//! A form first makes the call with a wait of zero, because most calls need not wait. If that would block, the thread of [`Pending`] makes
+//! the call and wakes the task once it is over. Dropping the future cancels the call.
 
 use crate::builder::Builder;
 use crate::error::{Error, ErrorKind, Result};
@@ -21,7 +21,7 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// The result of a call: its thread puts it in and wakes the task, which takes it out.
+/// The result of a call. The thread of [`Pending`] stores it and wakes the task, which takes it.
 struct Answer<T>(Mutex<(Option<T>, Option<Waker>)>);
 
 impl<T> Answer<T> {
@@ -48,22 +48,22 @@ impl<T> Answer<T> {
 
     fn poll(&self, context: &Context<'_>) -> Poll<T> {
         let (result, waker) = &mut *self.lock();
-        // A task may move: the last waker counts.
+        // A task may move to another executor, so the last waker counts.
         *waker = Some(context.waker().clone());
         result.take().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
-/// A call whose result a future awaits. Dropping it gives the call up.
+/// A call whose result a future awaits. Dropping it cancels the call.
 struct Awaited<T: Send + 'static> {
     pending: Pending,
-    /// The process that was told, and what.
+    /// The process that got the result, and the result.
     answer: Arc<Answer<(u64, Result<T>)>>,
     process: u64,
 }
 
 impl<T: Send + 'static> Awaited<T> {
-    /// Returns whether this is a forked child of the process whose call it is: what the parent was told, it takes.
+    /// Returns whether this is a forked child of the process that made the call. The result is then for the parent to take.
     fn is_a_parents(&self) -> bool {
         fork::mark().is_child_of(self.process)
     }
@@ -79,7 +79,7 @@ impl<T: Send + 'static> Awaited<T> {
 impl<T: Send + 'static> Drop for Awaited<T> {
     fn drop(&mut self) {
         self.pending.cancel();
-        // A handle that nobody has taken closes, and may wait for its store: on the thread of pending calls it does not.
+        // Dropping an untaken handle closes it, and may wait for its store. On the thread of pending calls it does not wait.
         if needs_drop::<T>()
             && !self.is_a_parents()
             && let Some((_, Ok(untaken))) = self.answer.take()
@@ -95,8 +95,8 @@ impl<T: Send + 'static> Drop for Awaited<T> {
 }
 
 impl Pending {
-    /// Makes a call as a future: with the arguments of [`start`](Pending::start), at the first poll. Dropping the future gives the call up. In a
-    /// forked child the future is never ready.
+    /// Makes a call as a future, with the arguments of [`start`](Pending::start). The call starts at the first poll, and dropping the
+    /// future cancels it. In a forked child the future is never ready.
     ///
     /// # Errors
     /// Those of the call; `INTERNAL` where no thread can be started; `COPIED` where the machine was copied before the answer was taken.
@@ -129,7 +129,7 @@ fn would_block<T>(now: &Result<T>) -> bool {
     now.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
-/// Makes a call at once if it need not wait.
+/// Makes a call at once if it need not wait, and otherwise as a future.
 async fn call<T: Send + 'static>(mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
     let now = call(Duration::ZERO.into());
     if would_block(&now) { Pending::future(Duration::MAX, call).await } else { now }
@@ -199,7 +199,7 @@ impl Snowflake {
         call(batch_in_pieces(count, move |rest: &mut [Id], wait| shared.fill(rest, &open_wait(wait, &ended)?))).await
     }
 
-    /// Gives a leased node number back like [`release_node`](Snowflake::release_node), as a future.
+    /// Releases a leased node number like [`release_node`](Snowflake::release_node), as a future.
     ///
     /// # Errors
     /// As [`release_node`](Snowflake::release_node).
@@ -208,9 +208,10 @@ impl Snowflake {
         call(move |wait| lease::release_node(&shared, &open_wait(wait, &ended)?)).await
     }
 
-    /// Closes this handle like [`close`](Snowflake::close), as a future. A last handle that is dropped without it may hold its thread up for 200 ms.
+    /// Closes this handle like [`close`](Snowflake::close), as a future. If the last handle is dropped without this, the drop may block its
+    /// thread for 200 ms.
     pub async fn close_async(&self) {
-        // Before the first wait, so also where the future is dropped then.
+        // The handle is closed before the first wait, so it is closed even if the future is dropped then.
         if self.close_for(Duration::ZERO).is_err() {
             let (shared, _) = self.for_a_future();
             let _ = Pending::future(Duration::MAX, move |wait| shared.wait_until_left(&wait)).await;

@@ -1,7 +1,7 @@
-//! Calls that wait without a thread of their own: one thread of the process looks at all of them.
+//! Calls that wait without a thread of their own: one thread of the process polls all of them.
 //!
-//! An event loop starts such a call and is told how it ended. The thread looks at the call when its request is answered, and when the next
-//! ID is due. Nothing is known of when numbers are prefetched: then it looks again and again, less often the longer it takes.
+//! An event loop starts such a call, and a callback receives its result. The thread polls a call when its request is answered and when its
+//! next ID is due, and at least every 20 ms, because the call may have been ended or the clock set.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, PerProcess};
@@ -14,10 +14,10 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// The time for which the thread waits for another call. Under loom no time passes: it leaves at once.
+/// The time for which the thread waits for another call. No time passes under loom, so there it ends at once.
 const LINGER: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_secs(1) };
 
-/// A call that goes on without a thread that waits for it.
+/// A call that continues without a thread that waits for it.
 ///
 /// # Example
 /// ```
@@ -34,10 +34,10 @@ const LINGER: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_
 /// ```
 pub struct Pending(Arc<Bell>);
 
-/// Has the thread look at a call.
+/// The waker of a call: it makes the thread poll the call.
 struct Bell {
     calls: &'static Calls,
-    /// The process that the thread is of.
+    /// The process of the thread.
     process: u64,
     rung: AtomicBool,
     cancelled: AtomicBool,
@@ -46,7 +46,7 @@ struct Bell {
 struct Call {
     at: Instant,
     bell: Arc<Bell>,
-    /// `None` when it is over, and was told.
+    /// Polls the call. Returns the time to the next poll, or `None` once the call is over and its callback has run.
     look: Box<dyn FnMut() -> Option<Duration> + Send>,
 }
 
@@ -54,7 +54,7 @@ struct Call {
 #[derive(Default)]
 struct Calls {
     state: Mutex<State>,
-    /// There may be something to do for the thread.
+    /// Notified when there may be something to do for the thread.
     work: Condvar,
 }
 
@@ -77,8 +77,9 @@ pub(crate) fn is_its_thread() -> bool {
 }
 
 impl Pending {
-    /// Starts a call of frazil that may wait up to `max_wait` from now. `call` is given a wait with which it returns at once, and
-    /// is called until it is over; then `done` is told, on the thread that looks at all such calls, which it must not hold up.
+    /// Starts a call of frazil that may wait up to `max_wait` from now. `call` gets a wait with which it returns at once, and is called
+    /// again and again until it is over. Then `done` gets the result. Both run on the thread that polls all such calls, and must not block
+    /// it.
     ///
     /// A forked child has none of its parent's calls.
     ///
@@ -92,7 +93,7 @@ impl Pending {
         CALLS.get(|| Ok(Calls::default()))?.start(max_wait, call, done)
     }
 
-    /// Gives the call up; `done` is not told, unless that is under way.
+    /// Cancels the call. `done` is not called, unless that has already begun.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Release);
         Arc::clone(&self.0).wake();
@@ -102,9 +103,9 @@ impl Pending {
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
         self.rung.store(true, Ordering::Release);
-        // A forked child has none of its parent's calls, and takes no lock that another thread may hold.
+        // A forked child has none of its parent's calls, and must not take a lock that another thread may have held at the fork.
         if !fork::mark().is_child_of(self.process) {
-            // The thread has looked before this, and waits, or looks after it.
+            // Taking the lock orders this call with the thread's look: either the thread waits already, or it looks after this.
             drop(self.calls.lock());
             self.calls.work.notify_one();
         }
@@ -167,13 +168,13 @@ impl Calls {
             state.calls = rest;
             if !due.is_empty() {
                 drop(state);
-                // What is told, or dropped, may panic; the others' calls go on.
+                // A callback, or the drop of a call, may panic. The other calls must continue.
                 let look = |call: Call| catch_unwind(AssertUnwindSafe(|| call.looked_at())).unwrap_or(None);
                 let (mut due, mut again) = (due.into_iter(), Vec::new());
                 while let Some(call) = due.next() {
                     again.extend(look(call));
                     if fork::mark().is_child_of(process) {
-                        // Who was told has forked, and this is the child: the others are its parent's to look at, and what they hold is.
+                        // The callback has forked, and this is the child. The other calls, and what they hold, belong to the parent.
                         std::mem::forget((due, again));
                         return;
                     }
@@ -194,9 +195,9 @@ impl Calls {
 }
 
 impl Call {
-    /// The call, if it is not over.
+    /// Polls the call; returns it if it is not over.
     fn looked_at(mut self) -> Option<Self> {
-        // What rings from now on may be missed by this look.
+        // This is reset before the poll, which may miss whatever rings from now on.
         self.bell.rung.store(false, Ordering::Release);
         if self.bell.cancelled.load(Ordering::Acquire) {
             return None;

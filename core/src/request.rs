@@ -1,38 +1,40 @@
 //! Requests: the calls that wait for a task, and their replies.
 //!
-//! A call that cannot be answered at once leaves a request with the task that can answer it. The request stands in the task's list, under
-//! the lock of the task's worker, until its caller has gone. It is answered once, and its caller is woken then, and by nothing else. The
-//! reply is that the caller should look again, or why that is of no use. A prefetch's buffer has a list and a lock of its own.
+//! A call that cannot be answered at once leaves a request with the task that can answer it. The request stays in the task's list, under
+//! the lock of the task's worker, until its caller has gone. It is answered once, and only the answer wakes its caller. The reply is that
+//! the caller should look again, or the error that makes this useless. The buffer of a prefetch has its own list and its own lock.
 //!
 //! | State | Who changes it | To |
 //! |---|---|---|
 //! | none | the caller [`add`](Requests::add)s it, and looks | waiting |
 //! | waiting | the task [`answer`](Requests::answer)s it, and wakes the caller | answered |
-//! | waiting | the caller [`remove`](Requests::remove)s it: its limit, its interrupt, its closed handle | gone |
-//! | answered | the caller [`take`](Requests::take)s the reply, and what it wanted | gone |
+//! | waiting | the caller [`remove`](Requests::remove)s it: its limit has ended, it was interrupted, or its handle was closed | gone |
+//! | answered | the caller [`take`](Requests::take)s the reply, and then the number or handle that it wanted | gone |
 //!
-//! - **One lock decides.** The task changes under it, and a caller that goes must leave the list under it. So there is no second arbiter,
-//!   such as a compare-and-swap in each request, and no moment at which a request is in one state here and in another there. A caller whose
-//!   limit ends looks once more: it takes what is there, and what comes later stays with the task, for the next caller.
-//! - **A reply holds nothing.** What was won stays with the task until a caller takes it, on its own thread: a caller that has gone, or that a
-//!   forked child does not have, owns nothing that would have to be given back.
-//! - **None is dropped unanswered.** A task stays as long as it has requests; a worker that breaks answers those of its tasks.
-//! - **Who may not wait leaves no request.** A limit of 0 looks at the task, and leaves a wish there that costs no memory.
-//! - **No callback runs under the lock.** A [`Waker`] unparks a thread, or tells the timer's thread to look at an event loop's call; neither
-//!   runs the caller's code, waits, or takes the worker's lock.
-//! - **A caller also looks every 20 ms** whether its wait was ended or the clock was set, which no task notices.
-//! - **A forked child has none of its parent's requests.** Whatever its thread waited for is looked up again among its own workers. It
-//!   neither takes the lock of its parent's worker, which another thread may hold, nor leaves that list: nobody in the child reads it.
+//! - **One lock decides.** The task changes under it, and a caller that goes leaves the list under it. So no second arbiter is needed, such
+//!   as a compare-and-swap in each request, and a request is never in two states at once. A caller whose limit ends looks once more, and
+//!   takes what is there. Whatever comes later stays with the task, for the next caller.
+//! - **A reply holds nothing.** A lease or number that a task has won stays with the task until a caller takes it, on the caller's own
+//!   thread. So a caller that has gone, or that does not exist in a forked child, owns nothing that would have to be released.
+//! - **No request is dropped unanswered.** A task stays as long as it has requests. A worker that panics answers those of its tasks.
+//! - **A call that may not wait leaves no request.** With a limit of 0 it looks at the task, and only sets a flag there, which costs no
+//!   memory.
+//! - **No callback runs under the lock.** A [`Waker`] unparks a thread, or makes the thread of pending calls (`pending.rs`) look at a call.
+//!   Neither runs the caller's code, waits, or takes the worker's lock.
+//! - **A caller also looks every 20 ms** whether its wait was ended or the clock was set, because no task notices these.
+//! - **A forked child has none of its parent's requests.** Its thread makes its request again, with the child's own workers. It does not
+//!   take the lock of its parent's worker, which another thread may have held at the fork. So the old request stays in that worker's list,
+//!   which nobody in the child reads.
 
 use crate::error::Result;
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// The requests of a task, in the order in which they came. `W` says what is wished for.
+/// The requests of a task, in the order in which they came. `W` is what a request wants.
 pub(crate) struct Requests<W> {
-    /// By their numbers. Thousands that are answered at once go one by one, the first ones first.
+    /// The requests, ordered by number. If thousands are answered at once they leave one by one from the front, so this is a `VecDeque`.
     list: VecDeque<Request<W>>,
-    /// The number of the last one.
+    /// The number of the last request.
     last: u64,
 }
 
@@ -40,7 +42,7 @@ struct Request<W> {
     number: u64,
     wish: W,
     waker: Waker,
-    /// `None` while it waits.
+    /// `None` while the request waits.
     reply: Option<Result<()>>,
 }
 
@@ -62,12 +64,12 @@ impl<W> Requests<W> {
         self.last
     }
 
-    /// The wishes of those that were not answered with an error: they wait, or have not looked yet for what they waited for.
+    /// The wishes of the requests that were not answered with an error: their callers wait, or have not looked again yet.
     pub(crate) fn hopeful(&self) -> impl Iterator<Item = &W> {
         self.list.iter().filter(|request| !matches!(request.reply, Some(Err(_)))).map(|request| &request.wish)
     }
 
-    /// Answers those that wait, as far as there is a reply, and wakes their callers.
+    /// Answers the waiting requests for which there is a reply, and wakes their callers.
     pub(crate) fn answer(&mut self, mut reply: impl FnMut(&W) -> Option<Result<()>>) {
         for request in &mut self.list {
             if request.reply.is_none() {
@@ -77,7 +79,7 @@ impl<W> Requests<W> {
         }
     }
 
-    /// Takes the reply to a request, if there is one, and ends the request.
+    /// Takes the reply to a request, if there is one, and removes the request.
     pub(crate) fn take(&mut self, number: u64) -> Option<Result<()>> {
         let at = self.at(number)?;
         let reply = self.list[at].reply.take()?;
@@ -85,7 +87,7 @@ impl<W> Requests<W> {
         Some(reply)
     }
 
-    /// Removes the request of a caller that goes; nothing where it has gone already. Returns the reply, if there was one.
+    /// Removes the request of a caller that goes, unless it was removed already. Returns the reply, if there was one.
     pub(crate) fn remove(&mut self, number: u64) -> Option<Result<()>> {
         self.at(number).and_then(|at| self.list.remove(at))?.reply
     }

@@ -1,4 +1,4 @@
-//! Waits: their limit, and the events that end them sooner.
+//! Waits: their time limit, and the events that end them sooner.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::thread;
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// A call that waits looks this often whether it was ended, and whether the clock was set.
+/// The longest single sleep of a waiting call. Then it looks whether it was ended, and whether the clock was set.
 const PIECE: Duration = Duration::from_millis(20);
 
-/// The limit of a call's wait, and what ends it sooner. A `Duration` is one, which nothing ends but time, and the closing of
-/// the handle.
+/// The time limit of a call's wait, and what ends the wait sooner. A `Duration` converts to a wait that only time and the closing of the
+/// handle end.
 ///
 /// # Example
 /// ```
@@ -32,24 +32,24 @@ const PIECE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy)]
 pub struct Wait<'a> {
     max: Duration,
-    /// The beginning of the call. A call that need not wait asks no clock.
+    /// The beginning of the call; `None` until [`begun`](Wait::begun), so that a call that need not wait reads no clock.
     since: Option<Instant>,
     stopped: Option<&'a (dyn Fn() -> bool + Sync)>,
     closed: Option<&'a AtomicBool>,
     polls: Option<&'a Polls>,
 }
 
-/// The memory of a polled call between two polls.
+/// The state of a polled call between two polls.
 pub(crate) struct Polls {
     /// The time to the next poll.
     later: Cell<Option<Duration>>,
     /// The beginning of the present phase: a call may have several waits one after another.
     phase: Cell<Option<Instant>>,
-    /// A thing that the last poll has kept for this one ...
+    /// The value that the last poll has kept for this one ...
     kept: Cell<Kept>,
-    /// ... and this one for the next. What this one had no use for ends with it.
+    /// ... and that this poll keeps for the next. A value that this poll did not use is dropped at its end.
     next: Cell<Kept>,
-    /// Has the call polled at once.
+    /// Makes the call's thread poll it at once.
     waker: Waker,
 }
 
@@ -62,13 +62,13 @@ impl From<Duration> for Wait<'_> {
 }
 
 impl<'a> Wait<'a> {
-    /// At most so long, and not after `stopped` has said so, which is asked about every 20 ms while the call waits, on its thread.
-    /// A call that was stopped ends with `WOULD_BLOCK`.
+    /// A wait of at most `max`, which `stopped` can end. `stopped` is called about every 20 ms while the call waits, on the call's thread.
+    /// Once it returns true, the call ends with `WOULD_BLOCK`.
     pub fn until(max: Duration, stopped: &'a (dyn Fn() -> bool + Sync)) -> Self {
         Wait { stopped: Some(stopped), ..Wait::from(max) }
     }
 
-    /// Returns the wait of one poll, which returns at once.
+    /// The wait of one poll, in which a call returns at once.
     pub(crate) fn polled(max: Duration, since: Instant, polls: &'a Polls) -> Self {
         polls.later.set(None);
         Wait { since: Some(since), polls: Some(polls), ..Wait::from(max) }
@@ -78,7 +78,7 @@ impl<'a> Wait<'a> {
         Wait { closed: Some(closed), ..self }
     }
 
-    /// From now on, unless it began before. One without an end is not asked when it began, and a clock is not read for it.
+    /// The wait with its beginning: now, unless it began before. A wait without a limit has no beginning, which saves reading the clock.
     pub(crate) fn begun(self) -> Self {
         if self.max == Duration::MAX {
             return self;
@@ -113,7 +113,7 @@ impl<'a> Wait<'a> {
         since
     }
 
-    /// Ends the present phase, because its wait has brought what it was for. Returns when it began, for a polled call.
+    /// Ends the present phase, because its wait was successful. Returns when the phase began, for a polled call.
     pub(crate) fn end_phase(&self) -> Option<Instant> {
         let polls = self.polls?;
         polls.kept.take();
@@ -121,14 +121,14 @@ impl<'a> Wait<'a> {
         polls.phase.take()
     }
 
-    /// Keeps something for the next poll of a polled call.
+    /// Keeps a value for the next poll of a polled call.
     pub(crate) fn keep(&self, what: impl Any + Send) {
         if let Some(polls) = self.polls {
             polls.next.set(Some(Box::new(what)));
         }
     }
 
-    /// Returns what this poll or the last one has kept.
+    /// Returns the value that this poll or the last one has kept.
     pub(crate) fn kept<T: Any>(&self) -> Option<T> {
         let polls = self.polls?;
         polls.next.take().or_else(|| polls.kept.take())?.downcast().ok().map(|kept| *kept)
@@ -144,7 +144,7 @@ impl<'a> Wait<'a> {
         self.polls.is_some_and(|polls| polls.phase.get().is_some())
     }
 
-    /// Returns whether the call may not wait at all: its caller comes back, as the bindings do, which then wait in another way.
+    /// Returns whether the call may not wait at all. Its caller retries, as the bindings do, which wait in another way in between.
     pub(crate) fn is_probe(&self) -> bool {
         self.max.is_zero() && self.polls.is_none()
     }
@@ -161,7 +161,7 @@ impl<'a> Wait<'a> {
         if self.closed.is_some_and(|closed| closed.load(Ordering::Acquire)) { Err(Error::closed()) } else { Ok(()) }
     }
 
-    /// Checks before each piece of a wait whether it continues. Runs the caller's code, so no lock may be held.
+    /// Checks before each piece of a wait whether the call was ended. Runs the caller's code, so no lock may be held.
     ///
     /// # Errors
     /// `CLOSED`; `WOULD_BLOCK` where the call was stopped.
@@ -173,24 +173,24 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Returns what wakes the caller: it is to wake it once what it waits for is there.
+    /// Returns the waker of the caller. It has to be used once there is something for the caller.
     pub(crate) fn waker(&self) -> Waker {
         self.polls.map_or_else(thread::waker, |polls| polls.waker.clone())
     }
 
-    /// Waits until the caller is woken, or so long, or until it has to look whether the call was ended.
+    /// Waits until the caller is woken, at most for `longest`, and no longer than until the caller has to check whether the call was ended.
     ///
     /// # Errors
-    /// `WOULD_BLOCK` where the call itself comes back, at the latest after so long.
+    /// `WOULD_BLOCK` for a polled call, which is polled again after `longest` at the latest.
     pub(crate) fn park(&self, longest: Duration) -> Result<()> {
         thread::park(Some(self.piece(longest)?));
         Ok(())
     }
 
-    /// Returns how long to wait now for what comes at the latest after so long; the caller looks again then.
+    /// Returns how long to wait now for something that comes after `longest` at the latest. Then the caller has to look again.
     ///
     /// # Errors
-    /// `WOULD_BLOCK` where the call itself comes back later.
+    /// `WOULD_BLOCK` for a polled call, which is polled again.
     pub(crate) fn piece(&self, longest: Duration) -> Result<Duration> {
         let piece = longest.min(self.left()).min(PIECE);
         let Some(polls) = self.polls else { return Ok(piece) };
@@ -198,7 +198,7 @@ impl<'a> Wait<'a> {
         Err(Error::new(ErrorKind::WouldBlock, "it is not over yet"))
     }
 
-    /// Lets others have their turn in the midst of a long call, where the caller comes back at once.
+    /// Interrupts a long call, so that others have their turn, if its caller continues it at once.
     ///
     /// # Errors
     /// `WOULD_BLOCK` for a polled call, and for one that may not wait.
@@ -209,7 +209,7 @@ impl<'a> Wait<'a> {
 }
 
 impl Polls {
-    /// `waker` has the call polled at once.
+    /// The state of a call before its first poll. `waker` makes the call's thread poll it at once.
     pub(crate) fn new(waker: Waker) -> Self {
         Polls { later: Cell::default(), phase: Cell::default(), kept: Cell::default(), next: Cell::default(), waker }
     }
