@@ -1,8 +1,8 @@
-//! One generator per fixed node number in a process, whoever opens it and how often.
+//! The registry of fixed node numbers: one generator per number and process, however often it is opened.
 //!
-//! It is kept for the life of the process, handles or not: so a program that opens a new one for every
-//! ID does not repeat. A leased number is opened by [`lease::open`] instead, and kept by a lease task. The registry is
-//! read and replaced without a lock, because a forked child inherits locks as they stood.
+//! A generator is kept for the life of the process, even without handles, so a program that opens a new handle for every ID does not repeat
+//! any. A leased number is opened by [`lease::open`] instead, and kept by a lease task. The registry is read and replaced without a lock,
+//! because a forked child inherits a lock in whatever state it was.
 
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
@@ -19,7 +19,7 @@ use arc_swap::ArcSwapOption;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The identity of a generator: what decides its IDs, and not the names of the fields.
+/// The identity of a generator: everything that determines its IDs, so not the names of the fields.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     shape: Shape,
@@ -82,17 +82,17 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
     fork::mark().check()?;
     let clock = if plan.manual_clock { Clock::manual() } else { Clock::system() };
     let layout = &plan.layout;
-    // Before the clock is read: a process that issues from here on is noticed.
+    // The watch begins before the clock is read, so it notices every process that issues after the reading.
     let watch = plan.is_guarded().then(|| Watch::new(Names::new(layout, node, &plan.namespace)));
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
-    // Nothing is issued in a tick that had begun when the call began: an earlier process may have used it. The tick at which this line
-    // runs would be too late: a busy machine can use up the caller's limit before, and a polled call makes a detached generator anew
-    // at each poll.
+    // Nothing is issued in the tick in which the call began, because an earlier process may have used it. The tick of this line would be
+    // too late: on a busy machine the caller's limit may end before the next tick, and a polled call makes a detached generator again at
+    // each poll.
     let opens_in = match now {
         None => 0,
         Some(_) => layout.tick_of(clock.unix_ms() - wait.elapsed().as_millis() as i64)? + 1,
     };
-    // A process that ended between the beginning of the call and the watch may have issued in this tick.
+    // Between the beginning of the call and the watch, a process may have issued in this tick and ended.
     let watch = watch.map(|watch| if now.is_some_and(|now| now < opens_in) { watch } else { watch.given_up() });
     let bound = if watch.is_some() { 0 } else { UNBOUNDED };
     let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, bound);

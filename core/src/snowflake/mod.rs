@@ -1,6 +1,6 @@
-//! The handle that users hold: spec -> registry -> generator once, at `open`; generator -> ID on every
-//! call. Between a handle and its generator stands a `SharedGenerator` (`lease/shared.rs`): it counts the
-//! handles, and has the lease extended where the generator's slow path fails.
+//! The handle that users hold. `open` goes spec → registry → generator once, and each call goes generator → ID. Between a handle and its
+//! generator is a `SharedGenerator` (`lease/shared.rs`), which counts the handles, and has the lease extended when the generator's slow
+//! path fails.
 
 mod batch;
 mod local;
@@ -25,32 +25,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The longest time for which the bindings let a call hold up an event loop; a longer call is `WOULD_BLOCK`.
+/// The longest time for which the bindings let a call block an event loop. A longer call is `WOULD_BLOCK`.
 pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
 
-/// The time for which the bindings let a batch of several ticks hold up an event loop, where the layout makes its IDs within that time.
+/// The longest time for which the bindings let a batch block an event loop, if the layout's rate suffices to make the batch in that time.
 pub const EVENT_LOOP_BATCH: Duration = Duration::from_millis(50);
 
-/// The longest time of a call that leases from this process's own memory, and of the first call after a fork: the child has to lease its own
-/// number, as its parent did before the loop ran.
+/// The longest time for which an event loop may be blocked by a call that leases from `store=memory`, and by the first call after a fork.
+/// The child has to lease its own number, as its parent did before the loop ran.
 pub(crate) const FIRST_CALL_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The longest wait of a dropped handle for its store: a destructor may run anywhere.
+/// The longest wait of a dropped handle for its store. It is short, because a destructor may run anywhere.
 pub const DROP_PATIENCE: Duration = Duration::from_millis(200);
 
-/// The longest time for which the bindings let the end of a program wait for all stores together.
+/// The longest wait for all stores together at the end of a program, in the bindings.
 pub const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Returns the limit of this thread: the one that polls pending calls never waits.
+/// Returns how long dropping a handle may wait on this thread. The thread of pending calls never waits.
 pub(crate) fn drop_patience() -> Duration {
     if pending::is_its_thread() { Duration::ZERO } else { DROP_PATIENCE }
 }
 
 /// A generator of IDs: unique, and strictly increasing over all threads and handles.
 ///
-/// A handle is `Send + Sync` and cheap to clone. All handles of a process on the same layout and
-/// node number, cloned or opened anew, share one state; so a new one for every ID is safe, if
-/// slower.
+/// A handle is `Send + Sync` and cheap to clone. All handles of a process on the same layout and node number share one state, whether
+/// cloned or opened separately. So a new handle for every ID is safe, but slower.
 ///
 /// # Example
 /// ```
@@ -64,12 +63,12 @@ pub(crate) fn drop_patience() -> Duration {
 /// ```
 pub struct Snowflake {
     shared: Arc<SharedGenerator>,
-    /// With the names of this handle's spec, which another of the same bits may lack.
+    /// The layout with the field names of this handle's spec. Another handle on the same generator may use other names.
     layout: Layout,
     spec: Arc<Spec>,
-    /// True once this handle is closed: what the fast path reads, without another pointer.
+    /// True once this handle is closed. The fast path reads it without following a pointer.
     closed: AtomicBool,
-    /// True once this handle is closed: what calls that wait read. A future's may outlive the handle.
+    /// True once this handle is closed, for waiting calls: the call of a future may outlive the handle.
     ended: Arc<AtomicBool>,
     first_call: FirstCall,
 }
@@ -77,17 +76,15 @@ pub struct Snowflake {
 impl Snowflake {
     /// Opens a generator from a spec line.
     ///
-    /// A node number that is given without a store first waits for the next tick (1 ms with most
-    /// presets, at most 1 s), so that a restart cannot repeat what the process before it issued.
-    /// With a store it may wait for a crashed holder or for the first start on Redis: 105 s at most with the default
-    /// `window` and a bounded drift, then `LEASE_EXHAUSTED`.
+    /// With a fixed node number and no store, it waits for the next tick (1 ms with most presets, at most 1 s), so that a restart cannot
+    /// repeat IDs of the process before it. With a store it may wait for the bound of a crashed holder, or for the first start on Redis.
+    /// With the default `window` and a bounded drift it waits at most 105 s, and then fails with `LEASE_EXHAUSTED`.
     ///
     /// # Errors
-    /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE`, `LAYOUT_INVALID` and `ID_INVALID` for what the line
-    /// says; `NODE_MISSING`; `LAYOUT_EXPIRED` and `BEFORE_EPOCH` for a layout that does not hold
-    /// now; `CONFLICT` when the number is open with other policies; `FORKED` when a parent process
-    /// has it open; with a store, `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH`, `CLOCK_SKEW`,
-    /// `STORE_NOT_BUILT` and the other `STORE_*`.
+    /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE`, `LAYOUT_INVALID` and `ID_INVALID` for a wrong line; `NODE_MISSING`; `LAYOUT_EXPIRED` and
+    /// `BEFORE_EPOCH` for a layout without IDs at the present time; `CONFLICT` when the number is open with other policies; `FORKED` when a
+    /// parent process has it open; with a store, `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH`, `CLOCK_SKEW`, `STORE_NOT_BUILT` and the
+    /// other `STORE_*`.
     pub fn open(line: &str) -> Result<Self> {
         Snowflake::open_spec(Spec::parse(line)?, Duration::MAX)
     }
@@ -95,7 +92,7 @@ impl Snowflake {
     /// Opens a generator from a [`Spec`].
     ///
     /// # Errors
-    /// As [`open`](Snowflake::open); `WOULD_BLOCK` when that takes longer than the call may wait.
+    /// Those of [`open`](Snowflake::open); `WOULD_BLOCK` when it takes longer than the call may wait.
     pub fn open_spec<'a>(spec: Spec, wait: impl Into<Wait<'a>>) -> Result<Self> {
         let wait = wait.into().begun();
         let plan = spec.plan()?;
@@ -117,9 +114,9 @@ impl Snowflake {
     /// The next ID. Waits as the policies say.
     ///
     /// # Errors
-    /// `CLOCK_BACK` and `EXHAUSTED` as the policies say, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`,
-    /// `CLOCK_NOT_SET` and `WOULD_BLOCK` under a manual clock, `FORKED` and `NODE_IN_USE` where the number is given
-    /// without a store, `CLOSED`; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
+    /// `CLOCK_BACK` and `EXHAUSTED` as the policies say; `LAYOUT_EXPIRED`, `BEFORE_EPOCH`; `CLOCK_NOT_SET` and `WOULD_BLOCK` with a manual
+    /// clock; `FORKED` and `NODE_IN_USE` for a fixed number without a store; `LEASE_EXHAUSTED` when the store was away until the lease was
+    /// used up; `CLOSED`.
     #[inline]
     pub fn next_id(&self) -> Result<Id> {
         self.next_id_for(Duration::MAX)
@@ -149,7 +146,7 @@ impl Snowflake {
     /// Fills a buffer of `Id` or `i64` with ascending IDs, in as many ticks as that takes.
     ///
     /// # Errors
-    /// As [`next_id`](Snowflake::next_id); [`Error::written`] says how many are there already.
+    /// Those of [`next_id`](Snowflake::next_id). [`Error::written`] says how many IDs are already in the buffer.
     ///
     /// # Example
     /// ```
@@ -203,8 +200,7 @@ impl Snowflake {
     /// the credit for a burst.
     ///
     /// # Errors
-    /// As [`next_id`](Snowflake::next_id), except that it never waits: `WOULD_BLOCK` where the lease is
-    /// used up, and another on its way.
+    /// Those of [`next_id`](Snowflake::next_id), but it never waits: `WOULD_BLOCK` while a used-up lease is being extended or replaced.
     pub fn credit(&self) -> Result<u64> {
         self.check_open()?;
         self.shared.credit(&Wait::from(Duration::ZERO))
@@ -229,21 +225,19 @@ impl Snowflake {
         self.generator().set_time(unix_ms)
     }
 
-    /// Never issues an ID at or below `id` from now on: `after=` at run time, to take over from another
-    /// generator, or to go on from an ID that a message brought.
+    /// Never issues an ID at or below `id` from now on. It is `after=` at run time: to take over from another generator, or to issue IDs
+    /// above one that came in a message.
     ///
-    /// Every call that begins after this one has returned gives a larger ID, in any thread and of any handle,
-    /// [`local`](Snowflake::local) ones too: IDs go on in the tick after the observed one's, and what a call
-    /// does until that tick begins is for `exhausted` to say. Whose node number the ID has does not matter. One
-    /// that lies below the next ID changes nothing, except that a sequence number may be skipped. What a
-    /// [`Buffered`](crate::Buffered) has prepared is not called back. Never waits.
+    /// Every call that begins after this one has returned gives a larger ID, in any thread and for any handle, including
+    /// [`local`](Snowflake::local) ones. IDs continue in the tick after that of `id`. If this tick has not begun yet, `exhausted` decides
+    /// what a call does. The node number of `id` does not matter. An `id` below the next ID changes nothing, except that a sequence number
+    /// may be skipped. The prefetched IDs of a [`Buffered`](crate::Buffered) are not recalled. This call never waits.
     ///
     /// # Errors
-    /// `OUT_OF_RANGE` for an ID further ahead of the clock than the policies let IDs be stamped: by the D of
-    /// `rollback=ahead:D` or `exhausted=ahead:D`, otherwise not at all; an unbounded `ahead` counts as 1 h with
-    /// `local`, `file:` and `memory`, as 60 s with other stores. `ID_INVALID` for one that is not of this
-    /// layout, `LAYOUT_EXPIRED` for one in its last tick; `CLOCK_NOT_SET`, `BEFORE_EPOCH`; `FORKED` where the
-    /// number is given without a store; `CLOSED`.
+    /// `OUT_OF_RANGE` for an ID that is further ahead of the clock than the policies allow: by the D of `rollback=ahead:D` or
+    /// `exhausted=ahead:D`, and otherwise not at all. An unbounded `ahead` counts as 1 h with `local`, `file:` and `memory`, and as 60 s
+    /// with other stores. `ID_INVALID` for an ID of another layout, `LAYOUT_EXPIRED` for one in the layout's last tick; `CLOCK_NOT_SET`,
+    /// `BEFORE_EPOCH`; `FORKED` for a fixed number without a store; `CLOSED`.
     ///
     /// # Example
     /// ```
@@ -259,9 +253,9 @@ impl Snowflake {
         self.shared.observe(id)
     }
 
-    /// Gives a leased node number back; the next use takes another. A hook for machines that are about
-    /// to be cloned: call it before the snapshot, and every clone leases a number of its own. IDs go
-    /// on increasing. What a [`Buffered`](crate::Buffered) has prepared stays: it has a [`discard`](crate::Numbers::discard) of its own.
+    /// Releases a leased node number; the next use takes another. Call it before the snapshot of a machine that is about to be cloned, and
+    /// every clone leases its own number. IDs keep increasing. The prefetched IDs of a [`Buffered`](crate::Buffered) stay: drop them with
+    /// [`discard`](crate::Numbers::discard).
     ///
     /// # Errors
     /// `SPEC` without a store, `CLOSED`, `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long.
@@ -269,16 +263,18 @@ impl Snowflake {
         self.release_node_for(Duration::MAX)
     }
 
-    /// Does the work of [`release_node`](Snowflake::release_node), waiting no longer than the caller says; the lease has ended in any case.
+    /// Releases the number like [`release_node`](Snowflake::release_node), waiting no longer than the caller says. The lease ends in any
+    /// case.
     ///
     /// # Errors
-    /// As [`release_node`](Snowflake::release_node), and `WOULD_BLOCK` where the store has not been told yet.
+    /// Those of [`release_node`](Snowflake::release_node), and `WOULD_BLOCK` when the release takes longer; it continues in the background.
     pub fn release_node_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         self.check_open()?;
         lease::release_node(&self.shared, &self.waiting(wait.into()))
     }
 
-    /// The leased node number and how it stands; `None` for one that is given without a store, and in a forked child that has leased none yet.
+    /// The leased node number and the status of its lease. `None` for a fixed number without a store, and in a forked child that has not
+    /// leased one yet.
     ///
     /// # Example
     /// ```
@@ -291,12 +287,13 @@ impl Snowflake {
         self.shared.lease()
     }
 
-    /// Returns the counts of the generator in this process, over all handles; a closed one shows them too. Asks no store, and takes no lock.
+    /// Returns the counts of the generator in this process, over all handles; a closed handle shows them as well. Calls no store, and takes
+    /// no lock.
     ///
-    /// `issued` is exact when no call is under way, and costs the fast path nothing: what was issued in a tick is counted when the next one
-    /// is entered, and what the present one has come to when this is called. An ID of a [`local`](Snowflake::local) handle counts when the handle has
-    /// left its block of up to 64. IDs that a call had made before it failed count, too, and those of a [`Buffered`](crate::Buffered) when
-    /// they are prepared. It never falls. A forked child begins with 0.
+    /// `issued` never falls, and is exact when no call is under way. It costs the fast path nothing: the IDs of a tick are counted when the
+    /// next tick is entered, or when this is called. An ID of a [`local`](Snowflake::local) handle counts once the handle has left its
+    /// block of up to 64. IDs count that a call made before it failed, and IDs of a [`Buffered`](crate::Buffered) count when they are
+    /// prefetched. A forked child begins with 0.
     ///
     /// # Example
     /// ```
@@ -309,9 +306,8 @@ impl Snowflake {
         self.shared.all_stats()
     }
 
-    /// Closes this handle; the last one of a leased node number gives the number back, and waits for
-    /// the store for at most 5 s. Calls that wait, and long batches, end with `CLOSED`.
-    /// Closing twice is harmless, and dropping closes.
+    /// Closes this handle. The last handle of a leased node number releases the number, and waits for the store for at most 5 s. Waiting
+    /// calls and long batches end with `CLOSED`. Closing twice is harmless, and dropping closes.
     pub fn close(&self) {
         drop(self.close_for(Duration::MAX));
     }
@@ -319,7 +315,7 @@ impl Snowflake {
     /// Closes like [`close`](Snowflake::close), waiting no longer than the caller says.
     ///
     /// # Errors
-    /// `WOULD_BLOCK` where the store has not been told yet: that goes on in the background.
+    /// `WOULD_BLOCK` when the release takes longer; it continues in the background.
     pub fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         if !self.closed.swap(true, Ordering::AcqRel) {
             self.ended.store(true, Ordering::Release);
@@ -328,21 +324,22 @@ impl Snowflake {
         self.shared.wait_until_left(&wait.into().begun())
     }
 
-    /// Returns how long opening a spec, of a generator or of numbers, may hold up an event loop: [`EVENT_LOOP_PATIENCE`], and 1 s with
-    /// `store=memory`, where it waits for nothing but a thread of this process.
+    /// Returns how long opening a generator or numbers may block an event loop: [`EVENT_LOOP_PATIENCE`], or 1 s with `store=memory`, where
+    /// the call only waits for a thread of this process.
     pub fn opening_patience(spec: &Spec) -> Duration {
         let in_memory = matches!(spec.value("store"), Ok(Some(store)) if store == "memory");
         if in_memory { FIRST_CALL_PATIENCE } else { EVENT_LOOP_PATIENCE }
     }
 
-    /// Returns how long a call on this handle may hold up an event loop now: [`EVENT_LOOP_PATIENCE`], and 1 s for the first one in a forked
-    /// child, which has yet to lease a number.
+    /// Returns how long a call on this handle may block an event loop now: [`EVENT_LOOP_PATIENCE`], or 1 s for the first call in a forked
+    /// child, which has to lease a number.
     pub fn event_loop_patience(&self) -> Duration {
         let is_first = self.shared.leased.is_some() && self.first_call.is_now();
         if is_first { FIRST_CALL_PATIENCE } else { EVENT_LOOP_PATIENCE }
     }
 
-    /// The time for which a batch of `count` IDs may hold up an event loop: [`EVENT_LOOP_BATCH`] where the layout makes them within it.
+    /// The time for which a batch of `count` IDs may block an event loop: [`EVENT_LOOP_BATCH`] if the layout's rate suffices to make them
+    /// in that time, and [`EVENT_LOOP_PATIENCE`] otherwise.
     pub fn event_loop_batch(&self, count: usize) -> Duration {
         let needed = count as f64 / self.layout.ids_per_second();
         if needed <= EVENT_LOOP_BATCH.as_secs_f64() { EVENT_LOOP_BATCH } else { EVENT_LOOP_PATIENCE }
@@ -353,16 +350,16 @@ impl Snowflake {
         &self.layout
     }
 
-    /// The node number: all node fields side by side. A leased one may change: after `release_node()` or a lost lease the next ID has another. `None`
-    /// in a forked child, whose parent has the number: the child leases another one with its first ID.
+    /// The node number: all node fields side by side. A leased number may change: after `release_node()`, or after the lease was lost, the
+    /// next ID has another. `None` in a forked child before its first ID, because the number is its parent's.
     pub fn node(&self) -> Option<u64> {
         self.generator().own_lease().map(|lease| lease.node)
     }
 
-    /// The [node number](Snowflake::node), for a language in which it is no option.
+    /// The [node number](Snowflake::node) or an error, for languages without `Option`.
     ///
     /// # Errors
-    /// `FORKED` in a forked child that has issued nothing yet, `COPIED` in such a copy.
+    /// `FORKED` in a forked child that has issued nothing yet, and `COPIED` in such a copy.
     #[doc(hidden)]
     pub fn own_node(&self) -> Result<u64> {
         let forked =
@@ -391,10 +388,10 @@ impl Snowflake {
         self.spec.to_string()
     }
 
-    /// The canonical spec line for who opens the same elsewhere: for a pickle, or a message to another process.
+    /// The canonical spec line, to open the same generator in another process: for a pickle, or a message.
     ///
     /// # Errors
-    /// `SPEC` where the line hides what may be a secret: `store=env:NAME` names it instead; and for `detached` without a store.
+    /// `SPEC` when the line hides what may be a secret (name it with `store=env:NAME` instead), and for `detached` without a store.
     ///
     /// # Example
     /// ```
@@ -407,8 +404,8 @@ impl Snowflake {
         self.spec.portable()
     }
 
-    /// Returns whether the generator is known to this process alone: another process that opens the same spec issues the same IDs. There
-    /// is no store, or one in memory.
+    /// Returns whether only this process knows of the generator, because there is no store, or one in memory. Another process that opens
+    /// the same spec issues the same IDs.
     pub fn is_for_one_process(&self) -> bool {
         self.spec.is_for_one_process()
     }
@@ -427,7 +424,7 @@ impl Snowflake {
         wait.begun().ended_by(&self.ended)
     }
 
-    /// The generator, and what ends a call on it: for a call that waits without the handle.
+    /// The generator, and the flag that ends a call on it, for a call that may outlive the handle.
     pub(crate) fn for_a_future(&self) -> (Arc<SharedGenerator>, Arc<AtomicBool>) {
         (Arc::clone(&self.shared), Arc::clone(&self.ended))
     }
@@ -453,7 +450,7 @@ impl Clone for Snowflake {
 
 impl Drop for Snowflake {
     fn drop(&mut self) {
-        // One that was closed has waited already.
+        // A handle that was closed has already waited.
         if !*self.closed.get_mut() {
             drop(self.close_for(drop_patience()));
         }
