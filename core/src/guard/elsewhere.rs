@@ -1,4 +1,4 @@
-//! A system without names that end with their process, as WASI is: every number is issued unguarded, and the program is told.
+//! The guard on a system without names that end with their process, such as WASI: each number is issued unguarded, and an event reports it.
 
 use super::{NotTaken, Peer, Taken};
 use std::io;

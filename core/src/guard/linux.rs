@@ -21,7 +21,7 @@ pub(super) fn take(name: &str) -> Taken {
 /// Takes a name that watches.
 pub(super) fn take_watch(name: &str) -> Taken {
     let watch = take_into(&WATCHES, name)?;
-    // It is asked whether anybody has connected.
+    // `is_rung` asks for a connection, and must not wait for one.
     watch.0.descriptor().set_nonblocking(true).map_err(refused)?;
     Ok(watch)
 }
@@ -34,7 +34,7 @@ fn refused(why: io::Error) -> NotTaken {
     if why.kind() == io::ErrorKind::AddrInUse { NotTaken::InUse } else { NotTaken::Refused(why.to_string()) }
 }
 
-/// Listens, so that others can ask who holds the name. The kernel answers them, for as long as the queue has room.
+/// Listens, so that others can query the holder of the name. The kernel answers them, as long as the queue has room.
 fn listen(name: &str) -> io::Result<UnixListener> {
     UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
@@ -45,7 +45,7 @@ impl Name {
         self.0.is_intact()
     }
 
-    /// Returns whether anybody has connected to a watch.
+    /// Returns whether another process has connected to a watch.
     pub(super) fn is_rung(&self) -> bool {
         !matches!(self.0.descriptor().accept(), Err(why) if why.kind() == io::ErrorKind::WouldBlock)
     }
@@ -54,7 +54,7 @@ impl Name {
 /// Connects to a name, so that its holder notices, if there is one.
 pub(super) fn ring(name: &str) -> io::Result<()> {
     match connect(name) {
-        // Nobody has the name; or its queue is full, so it was rung before.
+        // Either nobody has the name, or its queue is full because it was rung before.
         Ok(_) | Err(Errno::ECONNREFUSED | Errno::EAGAIN) => Ok(()),
         Err(why) => Err(why.into()),
     }
@@ -73,7 +73,7 @@ pub(super) fn shown_by(name: &str) -> String {
     format!("`ss -xlp` shows it beside @{name}")
 }
 
-/// Connects without waiting: the holder may never accept, and its queue may be full.
+/// Connects without waiting, because the holder may never accept, and its queue may be full.
 fn connect(name: &str) -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

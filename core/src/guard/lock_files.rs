@@ -1,11 +1,12 @@
 //! Names on macOS and other Unix systems that have no abstract sockets: files that are locked.
 //!
-//! The files lie in `/var/tmp`, in which every account may write, and which a restart of the machine leaves as it is. `flock(2)` ends with the
-//! last descriptor of the file that was opened, so another copy of frazil in this process finds it locked too. The holder writes into the file who
-//! it is. Who rings a watch writes into it, and its holder compares.
+//! The files are in `/var/tmp`, in which every account may write, and which survives a restart of the machine. A lock by `flock(2)` belongs
+//! to the open file and ends with its last descriptor. So another copy of frazil in this process also finds the file locked. The holder
+//! writes a description of itself into the file. A process that rings a watch writes into its file, and the watch's holder compares the
+//! text.
 //!
-//! **Removal.** A lock counts only if the name still leads to the file that was locked. Nobody here removes a file, as another process may just
-//! open it. What a cleaner removes while it is locked guards no more.
+//! **Removal.** A lock counts only if the name still leads to the file that was locked. Nothing here removes a file, because another
+//! process may be about to open it. If a cleaner removes a locked file, it guards nothing any more.
 
 use super::unix::Held;
 use super::{NotTaken, Peer, Taken};
@@ -21,11 +22,11 @@ use std::time::Duration;
 const FOLDER: &str = "/var/tmp";
 /// All accounts may lock it, and write into it.
 const FOR_ALL: u16 = 0o666;
-/// The number of attempts where a file is removed, or its creator has not opened it to all accounts yet.
+/// The number of attempts, because a file may be removed, or its creator may not yet have opened it to all accounts.
 const ATTEMPTS: u32 = 10;
 /// The pause between two of them.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The length of a text at most.
+/// The longest text that is read.
 const LONGEST: usize = 200;
 
 /// A name that this process holds until this is dropped.
@@ -35,12 +36,12 @@ pub(super) struct Name {
     text: String,
 }
 
-/// Takes a name that guards a number, and writes down who has it.
+/// Takes a name that guards a number, and writes a description of this process into the file.
 pub(super) fn take(name: &str) -> Taken {
     let name = take_into(&NAMES, name)?;
     let program = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let who = format!("{} {} {}\n", std::process::id(), geteuid().as_raw(), program.unwrap_or_default());
-    // Without it the name guards all the same.
+    // If this fails, the name still guards.
     let _ = name.file.descriptor().write_all_at(who.as_bytes(), 0);
     Ok(name)
 }
@@ -61,7 +62,7 @@ fn path_of(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name.replace('/', "-"))
 }
 
-/// Opens and locks a file; makes it where there is none.
+/// Opens and locks a file; creates it if there is none.
 fn lock(path: &Path) -> Taken<File> {
     let mut why = io::Error::other("it is removed again and again");
     for _ in 0..ATTEMPTS {
@@ -84,7 +85,7 @@ fn refused(path: &Path, why: &io::Error) -> NotTaken {
     NotTaken::Refused(format!("{}: {why}", path.display()))
 }
 
-/// Opens a file that is there. Somebody else may have put something else in its place, such as a pipe.
+/// Opens an existing file. Another account may have put something else in its place, such as a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, path, flags, Mode::empty())?);
@@ -98,7 +99,7 @@ fn open(path: &Path) -> io::Result<File> {
 fn make(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, path, flags, Mode::from_raw_mode(FOR_ALL.into()))?);
-    // The account's umask has taken from it.
+    // The umask may have removed permissions.
     fchmod(&file, Mode::from_raw_mode(FOR_ALL.into()))?;
     Ok(file)
 }
@@ -109,7 +110,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     matches!((file.metadata().map(identity), path.symlink_metadata().map(identity)), (Ok(file), Ok(path)) if file == path)
 }
 
-/// The first line of a file: what its holder, or who rings, has written last.
+/// The first line of a file: the last text of its holder, or of a process that rang.
 fn text(file: &File) -> io::Result<String> {
     let mut bytes = [0; LONGEST];
     let length = file.read_at(&mut bytes, 0)?;
@@ -123,7 +124,7 @@ impl Name {
         self.file.is_intact()
     }
 
-    /// Returns whether anybody has written into a watch.
+    /// Returns whether another process has written into a watch.
     pub(super) fn is_rung(&self) -> bool {
         text(self.file.descriptor()).ok().is_none_or(|text| text != self.text)
     }
@@ -132,14 +133,14 @@ impl Name {
 /// Writes into a watch, so that its holder notices, if there is one.
 pub(super) fn ring(name: &str) -> io::Result<()> {
     match open(&path_of(name)) {
-        // Never what another one has written, also not another child of the same parent.
+        // The text differs from that of every other process, also of another child of the same parent.
         Ok(file) => file.write_all_at(format!("{:016x}\n", fork::seed()).as_bytes(), 0),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(why) => Err(why),
     }
 }
 
-/// The holder of a name, as it has described itself.
+/// The holder of a name, by its own description.
 pub(super) fn peer(name: &str) -> Option<Peer> {
     let text = text(&open(&path_of(name)).ok()?).ok()?;
     let mut words = text.splitn(3, ' ');

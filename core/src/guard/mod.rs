@@ -1,31 +1,32 @@
-//! The guard of a number that is given without a store: one process of a machine issues from it, and a second one gets `NODE_IN_USE`.
+//! The guard of a fixed number: one process of a machine issues from it, and a second one gets `NODE_IN_USE`.
 //!
-//! The guard is a name that the operating system releases with its process, also after `kill -9`. On Linux it is the name of an abstract Unix
-//! socket (`linux.rs`), which each network namespace has for itself; on Windows that of a kernel object (`windows.rs`); on other Unix systems that of
-//! a locked file (`lock_files.rs`), which the configuration `frazil_lock_files` has Linux use too, for tests. Where there is no name to be had
-//! (`elsewhere.rs`), the number is issued unguarded.
+//! The guard is a name that the operating system releases when its process ends, also after `kill -9`. On Linux it is the name of an
+//! abstract Unix socket (`linux.rs`), of which each network namespace has its own. On Windows it is the name of a kernel object
+//! (`windows.rs`), and on other Unix systems that of a locked file (`lock_files.rs`). For tests, the configuration `frazil_lock_files`
+//! makes Linux use locked files as well. On systems without such names (`elsewhere.rs`) the number is issued unguarded.
 //!
-//! **Nothing on the fast path.** The lease of a guarded number begins with a bound of 0, so it has no room, the gate stays closed, and the first
-//! call of every kind ends up in `SharedGenerator`, as it does where a leased number's bound is used up. [`Guard::hold`] takes the name and moves
-//! the bound to its end, once. No later call looks here.
+//! **The fast path is unchanged.** The lease of a guarded number begins with a bound of 0. So it has no room, the gate stays closed, and
+//! the first call of every kind ends up in `SharedGenerator`, like a call that finds a leased number used up. There [`Guard::hold`] takes
+//! the name and raises the bound to its end, once. No later call comes here.
 //!
-//! **No ID twice where the holder changes.** A holder takes the name before its first stamp and keeps it until it exits, so two processes issue
-//! one after the other. They must not share a tick either: the second one has to begin in a tick after all stamps of the first. `open` chooses
-//! the first tick, but another process may issue between that and the first ID here. So each opener *watches*. It takes a second name, the
-//! watch, then finds the guard free, and only then reads the clock. Each holder takes the guard, then connects to the watch if somebody has it, and
-//! then issues. Both sides act first and look then, so for an opener A with the watch and any other holder B:
-//! - B connected after A had the watch: A finds the connection, which waits in its queue, when it takes the guard.
-//! - B looked for the watch before A had it, and B's process lives when A looks for the guard: A finds the guard taken.
-//! - B was gone by then: its stamps lie in ticks before the one in which A opens.
+//! **No ID twice when the holder changes.** A holder takes the name before its first stamp and keeps it until it exits, so two processes
+//! issue one after the other. They must not share a tick either: the second one has to begin in a tick after all stamps of the first.
+//! `open` chooses the first tick, but another process may issue between `open` and the first ID here. So each opener *watches*. It takes a
+//! second name, the watch, then finds the guard free, and only then reads the clock. Each holder takes the guard, then connects to the
+//! watch if another process has it, and only then issues. Both sides act first and look afterwards. So for an opener A with the watch, and
+//! any other holder B:
+//! - If B connected after A had the watch, A finds the connection in its queue when it takes the guard.
+//! - If B looked for the watch before A had it, and B's process still lives when A looks for the guard, A finds the guard taken.
+//! - If B's process had ended by then, its stamps are in ticks before the one in which A opens.
 //!
-//! In the first two cases, and where the watch was another's, A begins in the tick after the one in which it got the guard, and waits for it.
-//! In the third, which is nearly every start, the first ID is issued at once. Stamps ahead of the clock are outside of this, as they are across a
-//! restart.
+//! In the first two cases, and if another process has the watch, A begins in the tick after the one in which it got the guard, and waits
+//! for that tick. In the third case, which is nearly every start, the first ID is issued at once. Stamps ahead of the clock are not
+//! covered, as across a restart.
 //!
-//! **A restart** waits for its predecessor: a process's calls wait for 5 s from its first attempt on, and fail at once after that.
+//! **A restart** waits for its predecessor. Calls wait for up to 5 s from the process's first attempt, and after that fail at once.
 //!
-//! **Forks.** A child issues nothing from a number that its parent opened (`FORKED`), so it takes no name and no lock here. It closes its copies of
-//! the names (`fork/descriptors.rs`), or it would keep them after its parent.
+//! **Forks.** A child issues nothing from a number that its parent opened (`FORKED`), so it takes no name and no lock here. It closes its
+//! copies of the names (`fork/descriptors.rs`), because otherwise it would hold them after its parent has ended.
 
 mod names;
 #[cfg_attr(all(target_os = "linux", not(frazil_lock_files)), path = "linux.rs")]
@@ -51,15 +52,15 @@ use system::Name;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The time for which the holder's description is kept: each question takes a place in the holder's queue, which nobody empties.
+/// The time for which the holder's description is cached. Each query takes a slot in the holder's queue, which is never emptied.
 const KNOWN: Duration = Duration::from_secs(10);
 
-/// A name that was taken, or why it was not.
+/// A name that was taken, or the reason why it was not.
 type Taken<N = Name> = std::result::Result<N, NotTaken>;
 
 enum NotTaken {
     InUse,
-    /// The reason why the system gives none.
+    /// The system gives no name, for this reason.
     Refused(String),
 }
 
@@ -72,33 +73,33 @@ pub(crate) struct Guard {
 
 struct State {
     stage: Stage,
-    /// The first attempt that found the name taken.
+    /// The time of the first attempt that found the name taken.
     since: Option<Instant>,
-    /// The holder, and when it was asked.
+    /// The holder, and the time at which it was queried.
     holder: Option<(Instant, Holder)>,
 }
 
 enum Stage {
-    /// No ID was issued. The watch: held, another process's, or not to be had.
+    /// No ID was issued yet. The watch is held, in use by another process, or refused.
     Watching(Taken),
-    /// The name is held, or cannot be had; IDs begin in this tick.
+    /// The name is held, or the system gives none. IDs begin in this tick.
     Begun(#[allow(dead_code, reason = "it is held")] Option<Name>, u64),
 }
 
-/// The watch over a number, from before `open` reads the clock.
+/// The watch over a number, which begins before `open` reads the clock.
 pub(crate) struct Watch(Names, Taken);
 
 impl Watch {
     pub(crate) fn new(names: Names) -> Self {
         let watch = match system::take_watch(&names.watch) {
-            // The probe is released at once: it is the first ID that takes the guard.
+            // This is only a probe, which releases the guard at once. The first ID takes it.
             Ok(_) if matches!(system::take(&names.guard), Err(NotTaken::InUse)) => Err(NotTaken::InUse),
             watch => watch,
         };
         Watch(names, watch)
     }
 
-    /// Returns a watch that has missed something, perhaps.
+    /// The watch of an opener that may have missed another holder.
     pub(crate) fn given_up(self) -> Self {
         match self {
             Watch(names, Ok(_)) => Watch(names, Err(NotTaken::InUse)),
@@ -119,7 +120,7 @@ pub enum Found {
     Unguarded(String),
 }
 
-/// Finds out who holds the number of these names.
+/// Finds the holder of the number with these names.
 #[cfg(feature = "admin")]
 pub(crate) fn find(names: &Names) -> Found {
     match system::take(&names.guard) {
@@ -135,7 +136,7 @@ impl Guard {
         Guard { names, owner, state: Mutex::new(state) }
     }
 
-    /// Takes the name, if this process has not, and gives the generator's lease its room.
+    /// Takes the name, if this process does not hold it yet, and raises the bound of the generator's lease to its end.
     ///
     /// # Errors
     /// `NODE_IN_USE` where another process holds it; `WOULD_BLOCK` where the caller may not wait for that process, or for the first tick;
@@ -169,7 +170,7 @@ impl Guard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes one attempt; returns the first tick, or since when the name is found taken.
+    /// Makes one attempt. Returns the first tick, or the time since which the name has been found taken.
     fn attempt(&self, generator: &Generator) -> Result<u64, Instant> {
         let mut state = self.lock();
         if let Stage::Begun(_, opens_in) = state.stage {
@@ -192,7 +193,7 @@ impl Guard {
         Ok(opens_in)
     }
 
-    /// Returns whether no other process has issued since this one opened. Notifies the process that watches, if that is another one.
+    /// Returns whether no other process has issued since this one opened. If another process watches, notifies it.
     fn was_alone(&self, state: &State) -> bool {
         if let Stage::Watching(Ok(watch)) = &state.stage
             && watch.is_intact()
@@ -216,7 +217,7 @@ impl Guard {
         });
     }
 
-    /// The error of a call that found the name taken since an instant, and waits no longer.
+    /// The error of a call that waits no longer, where the name has been found taken since an instant.
     fn in_use(&self, since: Instant, wait: &Wait<'_>) -> Error {
         let mut state = self.lock();
         let known = state.holder.take().filter(|(at, _)| at.elapsed() < KNOWN);
@@ -234,7 +235,7 @@ impl Guard {
         state.holder = Some((at, holder));
         drop(state);
         let may_come = since.elapsed() < PATIENCE;
-        // A caller that may not wait at all comes back.
+        // A caller that may not wait at all retries.
         let kind = if may_come && wait.is_probe() { ErrorKind::WouldBlock } else { ErrorKind::NodeInUse };
         let error = Error::new(kind, why).retry_in(PAUSE);
         if may_come { error.of_a_short_wait() } else { error }
@@ -244,11 +245,11 @@ impl Guard {
 /// The holder of a name.
 struct Holder {
     guard: String,
-    /// `None` where it cannot be told.
+    /// `None` if the system does not tell.
     peer: Option<Peer>,
 }
 
-/// A process, as far as the system tells.
+/// A process, as far as the system describes it.
 struct Peer {
     /// Its process ID, if it can be seen from here.
     pid: Option<u32>,
@@ -274,7 +275,7 @@ impl fmt::Display for Holder {
         let Some(peer) = &self.peer else { return write!(f, "a process that cannot be named ({shown_by})") };
         match peer.pid {
             Some(pid) if pid == std::process::id() => return write!(f, "another copy of frazil in this process ({pid})"),
-            // It is of whoever made the name, which a child that the fork handlers do not know keeps.
+            // The process ID is that of the process that took the name. A child whose fork ran no handlers holds the name after it.
             Some(pid) if peer.has_ended => return write!(f, "a child of process {pid}, which has ended itself ({shown_by})"),
             Some(pid) => write!(f, "process {pid}")?,
             None => f.write_str("a process of another container")?,

@@ -1,4 +1,4 @@
-//! The names by which the processes of a machine meet over a number.
+//! The names by which processes of a machine detect that they use the same number.
 
 use crate::layout::Layout;
 use crc::{CRC_64_XZ, Crc, NoTable};
@@ -6,8 +6,8 @@ use crc::{CRC_64_XZ, Crc, NoTable};
 /// The variable that separates test runs: part of each name.
 pub(crate) const SCOPE: &str = "FRAZIL_GUARD_SCOPE";
 
-/// A number's names on this machine. They depend on all that decides whether two generators can issue the same ID, and on nothing else: the bits
-/// of the layout and of the number, the namespace, and the scope. The format is for all versions and languages.
+/// A number's names on this machine. They depend only on what decides whether two generators can issue the same ID: the bits of the layout
+/// and of the number, the namespace, and the scope. All versions and languages use the same format.
 pub(crate) struct Names {
     pub(crate) node: u64,
     pub(crate) namespace: String,

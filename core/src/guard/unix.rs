@@ -1,4 +1,4 @@
-//! A descriptor that holds a name, and the process at its other end: what the guards of Unix systems share.
+//! A descriptor that holds a name, and the description of its holder. All guards on Unix systems use them.
 
 use super::{NotTaken, Peer, Taken};
 use crate::fork::{ClosedInChild, Places, off_the_standard_streams, with_no_fork};
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 
 /// A descriptor that this process holds until this is dropped.
 ///
-/// A child that is forked while it is taken or dropped has no copy of the descriptor that it does not close.
+/// A child that is forked while a descriptor is taken or dropped closes its copy as well.
 pub(super) struct Held<T: AsFd + Into<OwnedFd> + From<OwnedFd>> {
     /// `None` while it is dropped.
     descriptor: Option<T>,
@@ -15,7 +15,8 @@ pub(super) struct Held<T: AsFd + Into<OwnedFd> + From<OwnedFd>> {
 }
 
 impl<T: AsFd + Into<OwnedFd> + From<OwnedFd>> Held<T> {
-    /// A process may have thousands of numbers, and descriptors are scarce: so many names are held as there are places.
+    /// Takes a name. A process may have thousands of numbers, and descriptors are scarce, so it holds at most as many names as there are
+    /// `places`.
     pub(super) fn take(places: &'static Places, open: impl FnOnce() -> Taken<T>) -> Taken<Self> {
         with_no_fork(|| {
             let refused = |why: std::io::Error| NotTaken::Refused(why.to_string());
@@ -40,7 +41,8 @@ impl<T: AsFd + Into<OwnedFd> + From<OwnedFd>> Drop for Held<T> {
     fn drop(&mut self) {
         let Some(descriptor) = self.descriptor.take() else { return };
         let is_intact = |descriptor: &T| self.registered.is_intact(descriptor.as_fd());
-        // A fork copies the descriptors before the memory: a child would have the descriptor, and find its place free.
+        // A fork copies the descriptors before the memory. Without `with_no_fork` a child could get the descriptor, and find its place
+        // free.
         with_no_fork(|| match descriptor {
             descriptor if is_intact(&descriptor) => drop(descriptor),
             descriptor => drop(descriptor.into().into_raw_fd()),

@@ -1,7 +1,7 @@
 //! Names on Windows: kernel objects in the machine's namespace `Global\`, which end with the last process that has them open.
 //!
-//! A guard is a mutex, which nobody locks: that it is there is all that counts. A watch is an event, which others signal. Both let every account
-//! find them, and a service and a program of a user meet. The system tells nobody which process has an object.
+//! A guard is a mutex that is never locked: only its existence counts. A watch is an event, which others signal. Every account can find
+//! both, so a service and a user's program detect each other. The system does not tell which process has an object.
 
 use super::{NotTaken, Peer, Taken};
 use crate::windows::{Local, attributes, done, for_this_account, wide};
@@ -45,7 +45,7 @@ fn create(name: &str, call: Call) -> Taken {
     match object(&list, name, call) {
         (Some(_), ERROR_ALREADY_EXISTS) => Err(NotTaken::InUse),
         (Some(name), _) => Ok(name),
-        // Somebody has closed the name to others; or the system gives this process none at all, as within a sandbox.
+        // Either another account has denied access to the name, or the system gives this process no names at all, as in a sandbox.
         (None, ERROR_ACCESS_DENIED) if object(&list, &format!("frazil/probe/{:016x}", fastrand::u64(..)), call).0.is_some() => {
             Err(NotTaken::InUse)
         }
@@ -53,7 +53,7 @@ fn create(name: &str, call: Call) -> Taken {
     }
 }
 
-/// The object of a name, which may have been there, and the code with which the call ended.
+/// The object of a name, which may have existed before, and the code with which the call ended.
 fn object(list: &Local, name: &str, call: Call) -> (Option<Name>, WIN32_ERROR) {
     let attributes = attributes(list);
     // SAFETY: plain calls; a handle that is returned is this function's own.
@@ -70,7 +70,7 @@ fn global(name: &str) -> String {
     format!(r"Global\{name}")
 }
 
-/// Everybody may find an object and signal an event; the rest is for this account, the administrators and the system.
+/// Every account may find an object and signal an event. All other rights are for this account, the administrators and the system.
 fn access_list() -> io::Result<Local> {
     let everybody = SYNCHRONIZATION_SYNCHRONIZE | EVENT_MODIFY_STATE;
     for_this_account(";GA", &format!("(A;;{everybody:#x};;;WD)"))
@@ -82,7 +82,7 @@ impl Name {
         true
     }
 
-    /// Returns whether anybody has signalled a watch.
+    /// Returns whether another process has signalled a watch.
     pub(super) fn is_rung(&self) -> bool {
         // SAFETY: the handle is open, and may be waited on.
         unsafe { WaitForSingleObject(self.0.as_raw_handle(), 0) == WAIT_OBJECT_0 }
@@ -103,7 +103,7 @@ pub(super) fn ring(name: &str) -> io::Result<()> {
     }
 }
 
-/// The system names nobody.
+/// The holder of a name, which Windows does not tell.
 pub(super) fn peer(_: &str) -> Option<Peer> {
     None
 }
