@@ -1,9 +1,12 @@
-//! Increasing numbers from ranges that a store hands out: Leaf-segment, Tinyid, CosId's SegmentChain; and tickets, as at
-//! Flickr: single numbers from several stores in turn.
+//! Increasing numbers from ranges that a store hands out, as in Leaf-segment, Tinyid and CosId's SegmentChain. Also tickets, as at Flickr:
+//! single numbers from several stores in turn.
 //!
-//! `record` is what a store holds for a tag, `seen` what this process knows of it, `source` takes ranges of it, `table`
-//! takes them from other systems' tables, `supply` decides how many and from which store, `plan` is the spec line,
-//! `operator` sets where a tag goes on. What is taken waits in a [`Prefetch`](crate::prefetch::Prefetch).
+//! - `record` is a tag's record in a store, and `seen` the highest number of a tag that this process knows.
+//! - `source` takes ranges of a tag, and `table` takes them from other systems' tables. `supply` decides on their size, and from which
+//!   store to take them.
+//! - `plan` is the checked spec line. `operator` sets the number at which a tag continues.
+//!
+//! The ranges wait in a [`Prefetch`](crate::prefetch::Prefetch) until they are used.
 
 #[cfg(feature = "admin")]
 mod operator;

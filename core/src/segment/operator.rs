@@ -1,4 +1,4 @@
-//! An operator's statement about a tag: the first number that was not issued.
+//! An operator's statement about a tag: the first number that was not yet issued.
 
 use super::plan::parse_number;
 use super::record::{LAST, Lattice, Origin, Record};
@@ -7,11 +7,11 @@ use crate::store::{Loaded, Swap};
 
 /// The write that begins a new history of a tag, on the server that answers, and the record that it writes.
 ///
-/// It takes over which numbers the tag has; processes that have seen more than `start` go on refusing the store.
+/// The record keeps the tag's increment and offset. Processes that have seen a number above `start` still refuse the store.
 ///
 /// # Errors
-/// `OUT_OF_RANGE` for a start below the record's next number, and for values that cannot be; `SPEC` for what is no
-/// number; `SEGMENT_MISMATCH` for another increment or offset than the record's; `STORE_CORRUPT`.
+/// `OUT_OF_RANGE` for a start below the record's next number, and for impossible values; `SPEC` for a text that is not a number;
+/// `SEGMENT_MISMATCH` for another increment or offset than the record's; `STORE_CORRUPT`.
 pub fn begin(loaded: &Loaded, increment: Option<&str>, offset: Option<&str>, start: &str, nonce: u64) -> Result<(Record, Swap)> {
     let before = loaded.meta.as_deref().map(Record::parse).transpose()?;
     let lattice = lattice(before.as_ref(), increment, offset)?;
@@ -37,14 +37,14 @@ pub fn begin(loaded: &Loaded, increment: Option<&str>, offset: Option<&str>, sta
     Ok((after, swap))
 }
 
-/// Completes the operator's statement from the record.
+/// The lattice of the operator's statement, completed from the record.
 fn lattice(before: Option<&Record>, increment: Option<&str>, offset: Option<&str>) -> Result<Lattice> {
     let known = before.map_or(Lattice { increment: 1, offset: 0 }, |before| before.lattice);
     let increment = increment.map_or(Ok(known.increment), |text| parse_number("increment", text, 1, LAST))?;
     let offset = match offset {
         Some(text) => parse_number("offset", text, 0, increment)?,
         None if before.is_some() => known.offset,
-        // As a spec that names one store.
+        // This is the default of a spec that names one store.
         None => 1,
     };
     Ok(Lattice { increment, offset: offset % increment })

@@ -15,9 +15,9 @@ use crate::time;
 use std::time::Duration;
 
 const KEYS: &[&str] = &["store", "namespace", "table", "step", "start", "increment", "offset", "wait"];
-/// The default step: the most that a process loses when it ends, unless it takes many numbers.
+/// The default step. A process loses at most so many numbers when it ends, unless it uses numbers fast.
 const STEP: u64 = 1_000;
-/// The widest column of a store holds this much of `NAMESPACE~TAG`.
+/// The longest `NAMESPACE~TAG` that the columns of all stores can hold.
 const LONGEST: usize = 64;
 /// The time limit of one call of a store.
 const CALL: Duration = Duration::from_secs(2);
@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     tag: String,
     stores: Vec<Address>,
     record: Kept,
-    /// The first range's size; another system's row says it where the spec does not.
+    /// The size of the first range. Without `step=`, it is the default, or the step of another system's row.
     step: u64,
     patience: Duration,
 }
@@ -45,7 +45,7 @@ enum Kept {
     /// frazil's own record.
     Own {
         namespace: String,
-        /// Which numbers are each store's own.
+        /// The numbers of each store.
         lattices: Vec<Lattice>,
         start: u64,
     },
@@ -54,6 +54,8 @@ enum Kept {
 }
 
 impl Plan {
+    /// Checks a spec line.
+    ///
     /// # Errors
     /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE`, `STORE_NOT_BUILT`.
     pub(crate) fn new(spec: &Spec, way: Way) -> Result<Self> {
@@ -99,7 +101,7 @@ impl Plan {
     }
 
     /// # Errors
-    /// What keeps this process from having connections.
+    /// `COPIED` while it is not known whether the process is a copy.
     fn sources(&self) -> Result<Vec<Box<dyn Source>>> {
         let connections = lease::connections(&self.stores)?;
         let (namespace, lattices, start) = match &self.record {
@@ -129,7 +131,7 @@ impl Purpose for Plan {
         &self.stores
     }
 
-    /// Ranges have no time.
+    /// Ranges have no time, so none is ever stale.
     fn is_stale(&self, _made_ms: i64) -> bool {
         false
     }
@@ -154,7 +156,7 @@ fn own(spec: &Spec, tag: &str, way: Way) -> Result<(Vec<Address>, Kept)> {
     Ok((stores, Kept::Own { namespace, lattices, start: number(spec, "start", 0, LAST)?.unwrap_or(1) }))
 }
 
-/// A tag and its namespace, which go into keys, folders and table rows together.
+/// Checks a tag and its namespace, which go into keys, folders and table rows together.
 ///
 /// # Errors
 /// `SPEC`, `OUT_OF_RANGE`.
@@ -208,7 +210,7 @@ fn addresses(spec: &Spec) -> Result<Vec<Address>> {
     Ok(addresses)
 }
 
-/// The stores, and which numbers each one hands out.
+/// The stores, and the lattice of each.
 fn stores(spec: &Spec, way: Way) -> Result<(Vec<Address>, Vec<Lattice>)> {
     let addresses = addresses(spec)?;
     let count = addresses.len() as u64;

@@ -1,21 +1,21 @@
-//! A tag's record in a store: the first number that nobody has been given, and what tells this history from another.
+//! A tag's record in a store: the first number that was not handed out, and the identity of the tag's history.
 //!
 //! ```text
 //! 1 segment nonce=9f0c66e1d1a4b7f2 origin=start server=r-1 increment=1 offset=0 next=1001
 //! ```
 //!
-//! It stands where a namespace of node numbers has its meta record, in a namespace of its own: `NAMESPACE~TAG`.
+//! Each tag has a namespace of its own, `NAMESPACE~TAG`, and its record is at the place of that namespace's meta record.
 
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::store::{Loaded, Swap};
 use std::fmt;
 
-/// A newer format is refused: what it means is not known here.
+/// The format of the records. Records of a newer format are refused.
 const FORMAT: &str = "1 segment ";
 /// The largest number.
 pub(super) const LAST: u64 = i64::MAX as u64;
 
-/// Which numbers a store hands out: `offset`, `offset + increment`, ...
+/// The numbers that a store hands out: `offset`, `offset + increment`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lattice {
     /// At least 1.
@@ -25,7 +25,7 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// The first of its numbers that is not below `least`; `None` where that would be above all numbers.
+    /// The first number of the lattice that is not below `least`; `None` if there is none up to [`LAST`].
     pub(crate) fn at_or_above(self, least: u64) -> Option<u64> {
         let beyond = (self.offset + self.increment - least % self.increment) % self.increment;
         least.checked_add(beyond).filter(|first| *first <= LAST)
@@ -43,22 +43,22 @@ impl fmt::Display for Lattice {
 pub enum Origin {
     /// A process that found no record.
     Start,
-    /// An operator, who vouches for it that no number from `next` on was given out before.
+    /// An operator, who vouches that no number from `next` on was handed out before.
     Operator,
 }
 
 /// The record of a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Drawn when this history began.
+    /// A random number, drawn when this history began.
     pub nonce: u64,
     /// The author of this history.
     pub origin: Origin,
-    /// The server that it lives on, as the store names it.
+    /// The server with this history, as the store names it.
     pub server: String,
-    /// The numbers that are this store's.
+    /// The numbers of this store.
     pub lattice: Lattice,
-    /// The first number that was not handed out; above 2^63 - 1 when all were.
+    /// The first number that was not handed out; above 2^63 - 1 once all were.
     pub next: u64,
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for Record {
 }
 
 impl Record {
-    /// The write that puts it in the place of what was loaded.
+    /// The write that replaces the loaded record by this one.
     pub(crate) fn replaces(&self, loaded: Loaded) -> Swap {
         // A tag has no clock.
         Swap::of_meta(loaded.server, loaded.meta, self.to_string(), i64::MAX)

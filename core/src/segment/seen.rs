@@ -1,6 +1,6 @@
 //! The highest number of each tag that this process has seen.
 //!
-//! Kept for the process and not for a handle, so that one which is opened after a store went back knows of it.
+//! It is kept for the process, and not for a handle. So a handle that is opened after a store went back still notices that.
 
 use crate::append_map::AppendMap;
 use crate::store::Address;
@@ -12,9 +12,9 @@ static SEEN: AppendMap<(Address, String), ArcSwap<Known>> = AppendMap::new();
 /// The process's knowledge of a tag in a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The history that handed out the most, by its nonce, and its `next`.
+    /// The nonce of the history that handed out the most, and its `next`.
     pub(super) reached: Option<(u64, u64)>,
-    /// The history that was behind: what it hands out was handed out before, also when it has caught up.
+    /// The nonce of a history that went back. It is refused even after it has caught up, because it handed out the same numbers again.
     pub(super) behind: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ impl Seen {
         Seen(SEEN.get(&(address.clone(), place.to_owned())))
     }
 
-    /// Returns what is known before a call of the store; others may have come further by its end.
+    /// Returns what this process knows. This is called before a call of the store, because other threads may get further during the call.
     pub(super) fn known(&self) -> Known {
         **self.0.load()
     }

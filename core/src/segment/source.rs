@@ -1,4 +1,4 @@
-//! The source of ranges: one store, and the tag's record in it.
+//! The source of ranges: one store, and a tag's record in it.
 
 use super::record::{LAST, Lattice, Origin, Record};
 use super::seen::{Known, Seen};
@@ -27,21 +27,21 @@ pub(crate) struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Taken(Piece),
-    /// Another process wrote in between: to be asked again after this long.
+    /// Another process wrote in between. The caller should try again after this time.
     Contended(Duration),
 }
 
 /// A store that hands out ranges of a tag.
 pub(crate) trait Source: Send {
-    /// Returns whether the tag is there.
+    /// Returns whether the store has the tag.
     ///
     /// # Errors
-    /// As [`take`](Source::take).
+    /// Those of [`take`](Source::take).
     fn has_tag(&mut self) -> Result<bool> {
         Ok(true)
     }
 
-    /// Begins the tag, if it is not there.
+    /// Begins the tag, if the store does not have it.
     ///
     /// # Errors
     /// As [`take`](Source::take); `OUT_OF_RANGE` for a start above all numbers.
@@ -52,17 +52,17 @@ pub(crate) trait Source: Send {
     /// Takes the next numbers, about `count` of them and at least one.
     ///
     /// # Errors
-    /// `STORE_*`, `TAG_MISSING`, `SEGMENT_MISMATCH`, `SEGMENT_EXHAUSTED` when there are no more numbers. Where the outcome of a write
-    /// is not known its numbers are given up.
+    /// `STORE_*`, `TAG_MISSING`, `SEGMENT_MISMATCH`; `SEGMENT_EXHAUSTED` when there are no more numbers. If the outcome of a write is
+    /// unknown, its numbers are not used.
     fn take(&mut self, count: u64) -> Result<Outcome>;
 }
 
 /// frazil's own record of a tag, in any store.
 ///
-/// **The invariant.** A range is used only by whoever moved `next` past it with an acknowledged compare-and-set on the whole
-/// record; and `next` only grows, as far as the store keeps what it acknowledged. What has gone back nevertheless is
-/// refused by everyone who knows better: by another server than the record names, by a `next` below one that was
-/// seen, and by a history that began anew and for which no operator vouches.
+/// **The invariant.** A range is used only by the process that moved `next` past it, with an acknowledged compare-and-set on the whole
+/// record. And `next` only grows, as long as the store keeps what it acknowledged. A process refuses a record that went back nevertheless,
+/// if it can tell: by a server other than the one in the record, by a `next` below one that the process has seen, or by a new history for
+/// which no operator vouches.
 pub(crate) struct Tagged {
     pub(crate) connection: Arc<Connection>,
     pub(crate) namespace: String,
@@ -79,7 +79,7 @@ pub fn place(namespace: &str, tag: &str) -> String {
     format!("{namespace}~{tag}")
 }
 
-/// The number of writes in a row that lost to another writer.
+/// The number of consecutive writes that lost to another writer.
 #[derive(Default)]
 pub(crate) struct Contest(u64);
 
@@ -110,7 +110,7 @@ impl Source for Tagged {
             return Err(self.missing());
         }
         let first = self.first(&loaded)?;
-        // Where somebody else was faster, the tag is there too.
+        // If another process was faster, the store has the tag as well.
         self.swap(&first, loaded)?;
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Tagged {
         Ok((loaded, record))
     }
 
-    /// The record, if it is one to go on from.
+    /// Checks a loaded record. Returns it, or `None` if there is none and this process has never seen one.
     fn check(&self, loaded: &Loaded, known: Known) -> Result<Option<Record>> {
         let changed = |why: &str| {
             let why = format!("{why}; when it is certain which numbers were given out: {}", self.command());
@@ -192,7 +192,7 @@ impl Tagged {
         Ok(Some(record))
     }
 
-    /// The error for a tag that is not begun here without an operator: the store may have had it.
+    /// The error for a tag that only an operator may begin, because the store may have had it.
     fn missing(&self) -> Error {
         let why = format!("there is no such tag, and this store may have forgotten it; to begin it: {}", self.command());
         self.error(ErrorKind::TagMissing, &why)
@@ -213,7 +213,7 @@ impl Tagged {
         let Tagged { connection, namespace, tag, lattice, .. } = self;
         let (address, shown) = (connection.address().to_string(), lattice.to_string().replace(' ', " --"));
         let login = login_hint(&address);
-        // What begins with a dash would be taken for an option.
+        // A tag that begins with a dash would be taken for an option.
         let end = if tag.starts_with('-') { "-- " } else { "" };
         format!("frazil segment {} --namespace={namespace} --{shown} --start=N {end}{}{login}", shell_word(&address), shell_word(tag))
     }

@@ -1,4 +1,4 @@
-//! Prepares ranges of a tag, from one store or from several in turn.
+//! The supply of a tag's ranges, from one store or from several in turn.
 
 use super::source::{Outcome, Piece, Source};
 use crate::error::{Error, ErrorKind, Result};
@@ -11,22 +11,22 @@ const SOON: Duration = Duration::from_secs(15 * 60);
 const LATE: Duration = Duration::from_secs(30 * 60);
 /// Leaf's MAX_STEP.
 const LARGEST_STEP: u64 = 1_000_000;
-/// The most ranges that lie ready behind the one being used.
+/// The most ranges that are prefetched.
 const FURTHEST: u64 = 8;
-/// Leaf's rule: more is fetched when a tenth of a range is used.
+/// Leaf's rule: the next range is fetched when a tenth of a range is used.
 const TENTH: u64 = 10;
-/// A store that failed is not asked again before this, while another one answers.
+/// The time for which a store that failed is called last, after the others.
 const REST: Duration = Duration::from_secs(5);
 
 /// The supply of ranges: the stores of a tag, and the pace of fetching.
 ///
-/// A tag that no store has is begun in all of them at once, when all answer. After that a store without it is one that lost it,
-/// or one that was added: what it would hand out, others may have. A spec that is wrong about one store is
-/// refused as a whole, because the numbers of the others may then be somebody else's.
+/// A tag that no store has is begun in all of them, but only when all answer. A store without the tag after that has lost it, or was added
+/// later, and others may have its numbers. If a spec is wrong about one store it is refused as a whole, because the numbers of the other
+/// stores may then belong to somebody else.
 pub(super) struct Supply {
     stores: Vec<Stock>,
     turn: usize,
-    /// True if some store has the tag, and none says that the spec is wrong.
+    /// True once a store has the tag, and no store contradicts the spec.
     begun: bool,
     pace: Option<Pace>,
     trouble: Option<Error>,
@@ -34,19 +34,19 @@ pub(super) struct Supply {
 
 struct Stock {
     source: Box<dyn Source>,
-    /// The time of its last failure, if it has not answered since.
+    /// The time of the store's last failure, if it has not answered since.
     failed: Option<Instant>,
     /// True if the tag is to be begun here.
     begins: bool,
 }
 
-/// The amount that is fetched, and how far ahead.
+/// The size of the ranges that are fetched, and the number of ranges that are prefetched.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     step: u64,
     least: u64,
     most: u64,
-    /// The safe distance, in ranges: doubled when a caller had to wait, reduced after calm times.
+    /// The number of ranges that are prefetched: doubled when a caller had to wait, and reduced after a calm time.
     ahead: u64,
     fetched: Option<Instant>,
 }
@@ -63,7 +63,7 @@ impl Pace {
             if need.hungry {
                 self.ahead = (2 * self.ahead).min(FURTHEST);
             }
-            // Ranges that are fetched one right after the other say nothing about how fast they are used.
+            // If several ranges are fetched one after the other, the time between them does not show how fast numbers are used.
             if lasted < SOON && (need.woken || need.hungry) {
                 self.step = self.step.saturating_mul(2).min(self.most);
             } else if lasted >= LATE {
@@ -75,7 +75,7 @@ impl Pace {
         self.step
     }
 
-    /// Raises the step to what a store gave although less was asked for: as with Leaf, its table's step is the least.
+    /// Raises the step to the size that a store gave, if that is more than was asked for. As in Leaf, the step of the table is the minimum.
     fn learn(&mut self, count: u64) {
         if count > self.step {
             self.step = count;
@@ -86,7 +86,7 @@ impl Pace {
 }
 
 impl Supply {
-    /// With a pace ranges are prepared ahead; without one single numbers are fetched when they are wanted.
+    /// The supply from these sources. With a pace, ranges are prefetched. Without one, single numbers are fetched when they are wanted.
     pub(super) fn new(sources: Vec<Box<dyn Source>>, pace: Option<Pace>) -> Self {
         let stores: Vec<_> = sources.into_iter().map(|source| Stock { source, failed: None, begins: false }).collect();
         // Processes that start together do not all begin with the same store.
@@ -94,7 +94,7 @@ impl Supply {
         Supply { stores, turn, begun: false, pace, trouble: None }
     }
 
-    /// Looks whether the tag is there, and begins it if it is nowhere.
+    /// Checks whether the stores have the tag, and begins it if none has it.
     fn begin(&mut self) -> Result<()> {
         let found: Vec<_> = self.stores.iter_mut().map(|store| store.source.has_tag()).collect();
         let known = found.iter().any(|found| found == &Ok(true));
@@ -117,7 +117,7 @@ impl Supply {
         let turn = self.turn;
         let turns: Vec<_> = (0..all).map(|n| (turn + n) % all).collect();
         self.turn = (turn + 1) % all;
-        // Those that failed a moment ago are asked last.
+        // Stores that failed a moment ago are called last.
         let (tired, fit): (Vec<_>, Vec<_>) = turns.into_iter().partition(|at| self.stores[*at].rests());
         let mut first = None;
         for at in fit.into_iter().chain(tired) {
@@ -184,7 +184,7 @@ impl Fill for Supply {
             Outcome::Taken(piece) => piece,
             Outcome::Contended(wait) => return Ok(Filled::Again(wait)),
         };
-        // A store that is away says nothing about how fast numbers are used.
+        // The new pace counts only now: a failed attempt does not show how fast numbers are used.
         self.pace = pace;
         if let Some(pace) = &mut self.pace {
             pace.learn(count);

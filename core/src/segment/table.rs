@@ -1,4 +1,4 @@
-//! Ranges from Leaf's and Tinyid's own tables, which their servers may go on using meanwhile.
+//! Ranges from Leaf's and Tinyid's own tables, which their servers may still use at the same time.
 //!
 //! A row says how far its numbers are handed out, in each system's own way:
 //! - Leaf: `max_id` is the next number, and a range is `max_id` before up to `max_id` after, which is not part of it
@@ -6,10 +6,10 @@
 //! - Tinyid: a range is what lies above `max_id` before, up to `max_id` after, and leaves `remainder` when divided by
 //!   `delta` (didi/tinyid: DbSegmentIdServiceImpl, SegmentId.init and nextId).
 //!
-//! The row's `step` is the least that is taken; more is taken at a time where numbers are used fast, as Leaf does.
+//! The row's `step` is the smallest range that is taken. Larger ones are taken while numbers are used fast, as in Leaf.
 //!
-//! **What holds.** A range is used only by whoever moved `max_id` past it, theirs or ours. These tables carry nothing that
-//! tells one history from another: a row that went back is noticed only by a process that has seen a higher one.
+//! **The invariant.** A range is used only by the process that moved `max_id` past it, theirs or ours. These tables have no identity of a
+//! history, so only a process that has seen a higher `max_id` notices that a row went back.
 
 use super::record::LAST;
 use super::seen::Seen;
@@ -20,7 +20,7 @@ use crate::store::{Address, Rest, Row, Table};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The tables do not tell one history from another.
+/// The nonce of every history, because the tables have none.
 const HISTORY: u64 = 0;
 
 /// A row of another system's table.
@@ -30,7 +30,7 @@ pub(super) struct Foreign {
     tag: String,
     timeout: Duration,
     contest: Contest,
-    /// Which one of the tag's databases this is.
+    /// The index of this database among those of the tag.
     at: usize,
     peers: Arc<Peers>,
 }
@@ -38,11 +38,11 @@ pub(super) struct Foreign {
 /// The databases that serve one tag, which must not hand out the same numbers.
 struct Peers {
     addresses: Vec<Address>,
-    /// The residue class of each store's row, once it was read.
+    /// The residue class of each database's row, once it was read.
     rests: Mutex<Vec<Option<Rest>>>,
 }
 
-/// One for each database.
+/// The sources of a tag, one for each database.
 pub(super) fn sources(connections: Vec<Arc<Connection>>, table: Table, tag: &str, timeout: Duration) -> Vec<Box<dyn Source>> {
     let addresses: Vec<_> = connections.iter().map(|connection| connection.address().clone()).collect();
     let peers = Arc::new(Peers { rests: Mutex::new(vec![None; addresses.len()]), addresses });
@@ -54,7 +54,7 @@ pub(super) fn sources(connections: Vec<Arc<Connection>>, table: Table, tag: &str
 }
 
 impl Source for Foreign {
-    /// Asked of all databases before a number is taken from one, so that rows which share numbers are found at once.
+    /// Reads the row. All databases are read before a number is taken from one, so that rows with common numbers are found at once.
     fn has_tag(&mut self) -> Result<bool> {
         Ok(self.read()?.is_some())
     }
@@ -79,7 +79,7 @@ impl Source for Foreign {
 }
 
 impl Foreign {
-    /// The row, if it is one to go on from.
+    /// The row, if there is one and it passes the checks.
     fn read(&self) -> Result<Option<Row>> {
         let known = self.seen().known().reached;
         let row = self.connection.call_table(&self.tag, self.table, self.timeout, |rows| rows.read(&self.tag))?;
@@ -143,18 +143,18 @@ impl Foreign {
 }
 
 impl Rest {
-    /// Returns whether there are numbers that belong to both.
+    /// Returns whether two residue classes have common numbers.
     fn meets(&self, other: &Rest) -> bool {
         let (mut a, mut b) = (self.delta, other.delta);
         while b > 0 {
             (a, b) = (b, a % b);
         }
-        // A row that cannot be right is refused by itself.
+        // An impossible row is refused elsewhere.
         a > 0 && (self.remainder - other.remainder) % a == 0
     }
 }
 
-/// The next `count` numbers or more of a row that was checked, and the `max_id` behind them; `None` where there is none left.
+/// The next `count` numbers or more of a checked row, and the `max_id` after them; `None` if no number is left.
 fn range(row: &Row, count: u64) -> Option<(Piece, i64)> {
     let (old, step) = (row.max_id.unsigned_abs(), row.step.unsigned_abs());
     let (first, stride, end) = match row.rest {
