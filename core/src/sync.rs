@@ -17,6 +17,11 @@ pub(crate) use loom::sync::{
 #[cfg(loom)]
 pub(crate) use loom::thread::yield_now;
 
+/// Locks one of the standard mutexes, also a poisoned one: only a defect panics while it holds one of these locks.
+pub(crate) fn locked<T: ?Sized>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// Atomics that a static can hold. loom explores those that a model makes with `modelled`; the others are the standard ones, because the models
 /// of everything else would explore them too.
 #[cfg(not(loom))]

@@ -42,9 +42,10 @@ pub(crate) use names::Names;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::event::{self, Level};
 use crate::generator::{Generator, Owner, UNBOUNDED};
+use crate::sync::locked;
 use crate::wait::Wait;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use system::Name;
 
@@ -166,13 +167,9 @@ impl Guard {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes one attempt. Returns the first tick, or the time since which the name has been found taken.
     fn attempt(&self, generator: &Generator) -> Result<u64, Instant> {
-        let mut state = self.lock();
+        let mut state = locked(&self.state);
         if let Stage::Begun(_, opens_in) = state.stage {
             return Ok(opens_in);
         }
@@ -219,7 +216,7 @@ impl Guard {
 
     /// The error of a call that waits no longer, where the name has been found taken since an instant.
     fn in_use(&self, since: Instant, wait: &Wait<'_>) -> Error {
-        let mut state = self.lock();
+        let mut state = locked(&self.state);
         let known = state.holder.take().filter(|(at, _)| at.elapsed() < KNOWN);
         let (at, holder) = known.unwrap_or_else(|| (Instant::now(), Holder::ask(&self.names)));
         let node = self.names.node;

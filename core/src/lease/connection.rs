@@ -2,11 +2,12 @@
 
 use crate::error::{Error, ErrorKind, FIRST_PAUSE, Result};
 use crate::store::{Address, Rows, Store, Table};
+use crate::sync::locked;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The connection that all leases and tags of a process share, for one call at a time. It connects at the first call, and again after an
@@ -196,7 +197,7 @@ impl Connection {
     /// # Errors
     /// As [`call`](Connection::call).
     pub(super) fn call_repeatable<T>(&self, timeout: Duration, work: impl Fn(&mut dyn Store) -> Result<T>) -> Result<T> {
-        let mut link = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut link = locked(&self.store);
         let work = |store: &mut (dyn Store + 'static), timeout| {
             store.set_timeout(timeout);
             work(store)
@@ -244,7 +245,7 @@ impl Connection {
     }
 
     fn ask<T>(&self, who: For, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
-        let mut link = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut link = locked(&self.store);
         let work = |store: &mut (dyn Store + 'static)| {
             store.set_timeout(timeout);
             work(store)
@@ -264,7 +265,7 @@ impl Connection {
         work: impl FnOnce(&mut dyn Rows) -> Result<T>,
     ) -> Result<T> {
         let timeout = self.limit(timeout);
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = locked(&self.tables);
         let work = |rows: &mut (dyn Rows + 'static)| {
             rows.set_timeout(timeout);
             work(rows)

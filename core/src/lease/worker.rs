@@ -15,6 +15,7 @@ use super::shared::SharedGenerator;
 use super::tasks::{Task, Tasks};
 use crate::error::{Error, Result};
 use crate::store::Address;
+pub(super) use crate::sync::locked;
 use crate::time::show_duration;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
@@ -79,11 +80,6 @@ impl Wake for Ring {
         state.tasks.call(self.task);
         self.worker.stir(&mut state);
     }
-}
-
-/// Locks a mutex, also a poisoned one: only a defect panics while it holds one of these locks.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Worker {

@@ -17,7 +17,8 @@ use super::source::{Contest, Outcome, Piece, Source};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::lease::Connection;
 use crate::store::{Address, Rest, Row, Table};
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::sync::locked;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The nonce of every history, because the tables have none.
@@ -124,7 +125,7 @@ impl Foreign {
     }
 
     fn check_against_peers(&self, rest: Rest) -> Result<()> {
-        let mut rests = self.peers.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rests = locked(&self.peers.rests);
         rests[self.at] = Some(rest);
         for (address, theirs) in self.peers.addresses.iter().zip(&*rests) {
             let Some(theirs) = theirs.filter(|theirs| address != self.connection.address() && theirs.meets(&rest)) else { continue };
