@@ -174,7 +174,7 @@ impl Connection {
     }
 
     /// Limits calls for tags to half of the shortest time limit of a lease's call. `None` if there is no lease.
-    pub(super) fn keep_free(&self, shortest: Option<Duration>) {
+    pub(super) fn limit_tags(&self, shortest: Option<Duration>) {
         let limit = shortest.map_or(u64::MAX, |shortest| (shortest.as_micros() / 2) as u64);
         self.limit_us.store(limit, Ordering::Relaxed);
     }
@@ -482,10 +482,10 @@ mod tests {
     fn a_call_for_a_tag_takes_half_of_what_a_lease_may() {
         let connection = connection();
         assert_eq!(connection.limit(SECOND), SECOND);
-        connection.keep_free(Some(SECOND));
+        connection.limit_tags(Some(SECOND));
         assert_eq!(connection.limit(SECOND), SECOND / 2);
         assert_eq!(connection.limit(SECOND / 4), SECOND / 4);
-        connection.keep_free(None);
+        connection.limit_tags(None);
         assert_eq!(connection.limit(SECOND), SECOND);
     }
 }

@@ -131,7 +131,7 @@ impl Thread {
         while !self.workers.are_a_parents() {
             let next = self.worker.next(process);
             if self.worker.stores.len() == 1 {
-                connection.keep_free(self.worker.shortest_call());
+                connection.limit_tags(self.worker.shortest_call());
             }
             match next {
                 Next::Ask(calls) => {
