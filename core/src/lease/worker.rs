@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// The time for which an idle worker stays, because a program may open a handle for each piece of work.
 const LINGER_MS: u64 = 1_000;
 /// The pause of a worker's thread while it is not known whether the process is a copy.
-const UNTOLD_MS: u64 = 10;
+const UNSURE_MS: u64 = 10;
 /// The longest single wait of a worker's thread.
 const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 
@@ -69,12 +69,12 @@ pub(super) struct Attendance {
 }
 
 /// The waker of a task.
-struct Ring {
+struct TaskWaker {
     worker: Arc<Worker>,
     task: u64,
 }
 
-impl Wake for Ring {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         let mut state = self.worker.lock();
         state.tasks.call(self.task);
@@ -98,7 +98,7 @@ impl Worker {
     /// Returns the waker that makes a task due. It may be used under any lock that the task takes, because the worker holds no lock while
     /// it runs a task.
     pub(super) fn waker(self: &Arc<Self>, task: u64) -> Waker {
-        Waker::from(Arc::new(Ring { worker: Arc::clone(self), task }))
+        Waker::from(Arc::new(TaskWaker { worker: Arc::clone(self), task }))
     }
 
     /// Wakes the thread, to look at the lease tasks and the tasks.
@@ -112,7 +112,7 @@ impl Worker {
         let mut state = self.lock();
         state.stirred = false;
         if process.may_be_over() {
-            return Next::Rest(if process.is_over() { 0 } else { process.environment.mono_ms() + UNTOLD_MS });
+            return Next::Rest(if process.is_over() { 0 } else { process.environment.mono_ms() + UNSURE_MS });
         }
         state.next(process)
     }
