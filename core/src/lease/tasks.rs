@@ -92,11 +92,6 @@ impl Tasks {
         self.queue.extend(due.map(|due| (due, number)));
         None
     }
-
-    /// Ends them all.
-    pub(super) fn clear(&mut self) -> Self {
-        std::mem::take(self)
-    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -135,7 +130,7 @@ mod tests {
         let mut tasks = Tasks::default();
         tasks.add(7, Box::new(Nothing));
         let (number, task) = tasks.take(later(0)).unwrap();
-        tasks.clear();
+        drop(std::mem::take(&mut tasks));
         assert!(tasks.put_back(number, task, Due::Called).is_some() && tasks.is_empty());
     }
 

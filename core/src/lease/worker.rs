@@ -173,7 +173,7 @@ impl Worker {
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.lease_tasks.iter_mut().for_each(LeaseTask::abandon);
-        let tasks = state.tasks.clear();
+        let tasks = std::mem::take(&mut state.tasks);
         self.stir(&mut state);
         drop(state);
         drop(tasks);
