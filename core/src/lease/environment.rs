@@ -20,7 +20,8 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Returns whether the process that runs is surely another one: a copy of this process, or a forked child.
+    /// Returns whether the process that runs is surely another one: a copy of this process, or a forked child. A caller's callback may have
+    /// forked. Takes no lock, because a thread that a child does not have may hold it.
     pub(super) fn is_over(&self) -> bool {
         self.mark.is_another(self.number)
     }
@@ -28,6 +29,18 @@ impl Process {
     /// Returns whether the process that runs may be another one: it is, or that is not known now.
     pub(super) fn may_be_over(&self) -> bool {
         !self.mark.is_still(self.number)
+    }
+
+    /// The process that runs, with the operating system as its environment.
+    pub(super) fn this(home: Arc<dyn Home>) -> Self {
+        let mark = fork::mark();
+        Process {
+            number: mark.current(),
+            mark,
+            holder: format!("{}:{}", host::name(), host::process_id()).into(),
+            home,
+            environment: Box::new(System { begun: Instant::now() }),
+        }
     }
 }
 
@@ -51,19 +64,6 @@ pub(super) trait Environment: Send + Sync {
 /// The operating system's clocks, random numbers and threads.
 struct System {
     begun: Instant,
-}
-
-impl Process {
-    pub(super) fn this(home: Arc<dyn Home>) -> Self {
-        let mark = fork::mark();
-        Process {
-            number: mark.current(),
-            mark,
-            holder: format!("{}:{}", host::name(), host::process_id()).into(),
-            home,
-            environment: Box::new(System { begun: Instant::now() }),
-        }
-    }
 }
 
 impl Environment for System {

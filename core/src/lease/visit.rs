@@ -78,7 +78,7 @@ impl Visit {
     /// # Errors
     /// The error of the answer; the reason why the wait was ended.
     fn wait(mut self, patience: &Patience<'_>) -> Result<std::result::Result<Answer, Option<Error>>> {
-        while !self.workers.are_a_parents() {
+        while !self.workers.process.is_over() {
             if let Some(answer) = self.look() {
                 return answer.map(Ok);
             }
@@ -111,7 +111,7 @@ impl Visit {
 
     /// Logs what an opener waits for, once it has waited for a while.
     fn tell(&self, patience: &Patience<'_>) {
-        if !matches!(self.wish, Wish::Open(_)) || patience.since.elapsed() < UNEXPLAINED || self.workers.are_a_parents() {
+        if !matches!(self.wish, Wish::Open(_)) || patience.since.elapsed() < UNEXPLAINED || self.workers.process.is_over() {
             return;
         }
         let told = self.worker.lock().lease_tasks.get(self.lease_task).and_then(LeaseTask::notice);
@@ -123,7 +123,7 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        let Some(request) = self.request.filter(|_| !self.workers.are_a_parents()) else { return };
+        let Some(request) = self.request.filter(|_| !self.workers.process.is_over()) else { return };
         let mut state = self.worker.lock();
         let now_ms = self.workers.process.environment.mono_ms();
         // If the request was answered, the lease task may have ended; then there is nothing to do.
@@ -194,7 +194,7 @@ pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait
                 wait.end_phase();
                 return Ok(Some(shared));
             }
-            _ if workers.are_a_parents() => return Ok(None),
+            _ if workers.process.is_over() => return Ok(None),
             _ => {}
         }
     }

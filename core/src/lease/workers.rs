@@ -75,12 +75,6 @@ impl Workers {
         }
     }
 
-    /// Returns whether the workers belong to a parent of this process, or to the original of this copy. A caller's callback may have
-    /// forked. Takes none of the workers' locks: a thread that a child does not have may hold them.
-    pub(super) fn are_a_parents(&self) -> bool {
-        self.process.is_over()
-    }
-
     /// Ends the workers in a copy of the machine, where their threads live on. A thread makes its steps under its worker's lock, and none
     /// in a copy, so after this no step is under way.
     pub(super) fn abandon(&self) {
@@ -128,7 +122,7 @@ impl Thread {
         // Leases have one store.
         let connection = self.workers.connection(&self.worker.stores[0]);
         let Workers { process, .. } = &*self.workers;
-        while !self.workers.are_a_parents() {
+        while !process.is_over() {
             let next = self.worker.next(process);
             if self.worker.stores.len() == 1 {
                 connection.limit_tags(self.worker.shortest_call());
