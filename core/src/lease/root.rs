@@ -23,7 +23,7 @@ struct ThisProcess;
 impl Home for ThisProcess {
     fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
         let workers = workers()?;
-        shared.leased.iter().try_for_each(|leased| check_copied(std::slice::from_ref(&leased.contract.address)))?;
+        check_copied(shared.leased.iter().map(|leased| &leased.contract.address))?;
         visit::ensure(&workers, shared, wait)
     }
 
@@ -49,8 +49,8 @@ fn workers() -> Result<Arc<Workers>> {
 ///
 /// # Errors
 /// `COPIED`.
-fn check_copied(stores: &[Address]) -> Result<()> {
-    match stores.iter().find(|address| address.is_of_this_machine()).filter(|_| fork::mark().is_copied()) {
+fn check_copied<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<()> {
+    match stores.into_iter().find(|address| address.is_of_this_machine()).filter(|_| fork::mark().is_copied()) {
         None => Ok(()),
         Some(address) => {
             let why = format!(
@@ -70,7 +70,7 @@ pub(crate) fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<Shar
     // A child that is forked during the call, or a copy, continues with its own workers.
     loop {
         let workers = workers()?;
-        check_copied(std::slice::from_ref(&contract.address))?;
+        check_copied([&contract.address])?;
         if let Some(shared) = visit::open(&workers, contract, wait)? {
             return Ok(shared);
         }
