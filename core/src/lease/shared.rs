@@ -117,39 +117,24 @@ impl SharedGenerator {
 
     /// The next ID, when the gate is not open.
     pub(crate) fn slow_id(self: &Arc<Self>, wait: &Wait<'_>) -> Result<Id> {
-        let result = match self.generator.slow_id(wait) {
-            Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.slow_id(wait)),
-            result => result,
-        };
-        result.inspect_err(|error| self.count_refusal(error, wait))
+        self.attempt(wait, || self.generator.slow_id(wait)).inspect_err(|error| self.count_refusal(error, wait))
     }
 
     /// Fills a buffer with ascending IDs.
     pub(crate) fn fill<T: From<Id>>(self: &Arc<Self>, buffer: &mut [T], wait: &Wait<'_>) -> Result<()> {
         let mut written = Written::new();
-        let mut fill = || self.generator.fill(buffer, &mut written, wait);
-        let result = match fill() {
-            Err(error) if self.can_mend(&error) => self.mended(error, wait, fill),
-            result => result,
-        };
+        let result = self.attempt(wait, || self.generator.fill(buffer, &mut written, wait));
         result.map_err(|error| error.after_writing(written.count())).inspect_err(|error| self.count_refusal(error, wait))
     }
 
     /// Claims 1 to `most` stamps.
     pub(crate) fn claim(self: &Arc<Self>, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
-        let result = match self.generator.claim(most, wait) {
-            Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.claim(most, wait)),
-            result => result,
-        };
-        result.inspect_err(|error| self.count_refusal(error, wait))
+        self.attempt(wait, || self.generator.claim(most, wait)).inspect_err(|error| self.count_refusal(error, wait))
     }
 
     /// Returns how many IDs can be minted at this instant.
     pub(crate) fn credit(self: &Arc<Self>, wait: &Wait<'_>) -> Result<u64> {
-        match self.generator.credit() {
-            Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.credit()),
-            result => result,
-        }
+        self.attempt(wait, || self.generator.credit())
     }
 
     /// Never issues an ID at or below `id` from now on.
@@ -162,6 +147,15 @@ impl SharedGenerator {
                 generator.check_process()?;
                 generator.observe(id, generator.policies.most_ahead(&generator.layout))
             }
+        }
+    }
+
+    /// Makes a call of the generator. If the worker or the guard can resolve its error, waits for that and repeats the call.
+    #[inline]
+    fn attempt<T>(self: &Arc<Self>, wait: &Wait<'_>, mut call: impl FnMut() -> Result<T>) -> Result<T> {
+        match call() {
+            Err(error) if self.can_mend(&error) => self.mended(error, wait, call),
+            result => result,
         }
     }
 
