@@ -323,6 +323,11 @@ impl Layout {
         i64::try_from(i128::from(self.0.epoch_ms) + since).unwrap_or(i64::MAX)
     }
 
+    /// The instant at which the tick of a stamp is over (Unix ms).
+    pub(crate) fn stamp_end_ms(&self, stamp: u64) -> i64 {
+        self.tick_start_ms((stamp >> self.0.sequence.bits) + 1)
+    }
+
     /// The last tick that can be stamped: of the time field, or of the year 9999.
     pub(crate) fn last_tick(&self) -> u64 {
         ((1 << self.0.time_bits) - 1).min(self.tick_unchecked(LAST_MS))

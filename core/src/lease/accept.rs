@@ -71,7 +71,7 @@ pub fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
     let bits = layout.sequence().bits();
     let far = loaded.slots.iter().filter_map(|(node, text)| {
         let slot = Slot::parse(*node, text).ok().filter(|slot| slot.tenure != Tenure::Count && slot.bound >> bits > floor)?;
-        let end_ms = layout.tick_start_ms((slot.bound >> bits) + 1);
+        let end_ms = layout.stamp_end_ms(slot.bound);
         let back = Slot { tenure: Tenure::Free, version: slot.version + 1, bound: floor << bits | layout.sequence().max(), ..slot };
         let swap = Swap {
             meta: Some(meta.to_string()),

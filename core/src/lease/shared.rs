@@ -266,8 +266,7 @@ impl SharedGenerator {
     }
 
     fn bound_ms(&self) -> i64 {
-        let layout = &self.generator.layout;
-        layout.tick_start_ms((self.generator.lease.get().bound() >> layout.sequence().bits()) + 1) - 1
+        self.generator.layout.stamp_end_ms(self.generator.lease.get().bound()) - 1
     }
 
     /// The lease, if this process has one.

@@ -28,7 +28,7 @@ use super::connection::is_busy;
 use super::contract::Contract;
 use super::environment::Process;
 use super::overlap::Overlap;
-use super::protocol::{Do, Grant, Now, Protocol, Reply};
+use super::protocol::{Do, Grant, Now, Protocol, Reply, Terms};
 use super::shared::{LeaseCounts, Leased, SharedGenerator, Status};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
@@ -445,9 +445,8 @@ impl LeaseTask {
 
     /// The last instant whose IDs a bound covers; `None` for a disposable number, which has no end.
     fn until(&self, bound: u64) -> Option<String> {
-        let layout = &self.contract.terms.layout;
-        let end_ms = || layout.tick_start_ms((bound >> layout.sequence().bits()) + 1) - 1;
-        (!self.contract.terms.disposable).then(|| show_instant(end_ms()))
+        let Terms { layout, disposable, .. } = &*self.contract.terms;
+        (!disposable).then(|| show_instant(layout.stamp_end_ms(bound) - 1))
     }
 
     /// Logs that calls for the lease fail, or that they succeed again.

@@ -157,7 +157,7 @@ impl Protocol {
 
     /// Returns when the tick of a bound is over.
     pub(super) fn end_ms(&self, bound: u64) -> i64 {
-        self.terms.layout.tick_start_ms((bound >> self.terms.layout.sequence().bits()) + 1)
+        self.terms.layout.stamp_end_ms(bound)
     }
 }
 
