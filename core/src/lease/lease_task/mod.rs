@@ -323,34 +323,25 @@ impl LeaseTask {
     /// Hands the protocol's grant to the generator. A later bound takes effect at once, and a new grant at its first tick. Returns when to
     /// look again for a first tick that lies ahead, or `u64::MAX`.
     fn settle(&mut self, now: Now, process: &Process) -> u64 {
-        let mut ready_at = u64::MAX;
-        if let Some(grant) = self.protocol.grant().filter(|_| !self.is_leaving()) {
-            let in_use = match &self.stage {
-                Stage::Serving { shared, owner, token, .. } if *token == grant.token => {
-                    shared.generator.lease.extend(owner, grant.bound);
-                    true
-                }
-                _ => false,
-            };
-            let ahead = match self.shared() {
-                Some(shared) => shared.generator.ahead_ticks(now.tick),
-                None => self.contract.terms.ahead_ticks,
-            };
-            let first_tick = grant.first >> self.contract.terms.layout.sequence().bits();
-            if !in_use && (self.contract.manual_clock || first_tick <= now.tick.saturating_add(ahead)) {
-                self.begin(grant, process);
-            } else if !in_use {
-                let begins_ms = self.contract.terms.layout.tick_start_ms(first_tick.saturating_sub(ahead));
-                let ms = begins_ms - process.environment.unix_ms();
-                ready_at = now.mono_ms + u64::try_from(ms).unwrap_or(0).clamp(1, LOOK_MS);
-                let (node, begins) = (grant.node, show_instant(begins_ms));
-                let why = format!(
-                    "node number {node} is leased, and begins at {begins}: above what was issued before it, here or under that number"
-                );
-                self.reason = Some(Error::new(ErrorKind::LeaseExhausted, why));
-            }
+        let Some(grant) = self.protocol.grant().filter(|_| !self.is_leaving()) else { return u64::MAX };
+        if let Stage::Serving { shared, owner, token, .. } = &self.stage
+            && *token == grant.token
+        {
+            shared.generator.lease.extend(owner, grant.bound);
+            return u64::MAX;
         }
-        ready_at
+        let ahead = self.shared().map_or(self.contract.terms.ahead_ticks, |shared| shared.generator.ahead_ticks(now.tick));
+        let first_tick = grant.first >> self.contract.terms.layout.sequence().bits();
+        if self.contract.manual_clock || first_tick <= now.tick.saturating_add(ahead) {
+            self.begin(grant, process);
+            return u64::MAX;
+        }
+        let begins_ms = self.contract.terms.layout.tick_start_ms(first_tick.saturating_sub(ahead));
+        let (node, begins) = (grant.node, show_instant(begins_ms));
+        let why =
+            format!("node number {node} is leased, and begins at {begins}: above what was issued before it, here or under that number");
+        self.reason = Some(Error::new(ErrorKind::LeaseExhausted, why));
+        now.mono_ms + u64::try_from(begins_ms - process.environment.unix_ms()).unwrap_or(0).clamp(1, LOOK_MS)
     }
 
     /// Ends an attempt, once the protocol rests. Publishes its outcome, and reports a failure to waiting callers.
