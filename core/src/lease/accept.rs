@@ -73,15 +73,7 @@ pub fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
         let slot = Slot::parse(*node, text).ok().filter(|slot| slot.tenure != Tenure::Count && slot.bound >> bits > floor)?;
         let end_ms = layout.stamp_end_ms(slot.bound);
         let back = Slot { tenure: Tenure::Free, version: slot.version + 1, bound: floor << bits | layout.sequence().max(), ..slot };
-        let swap = Swap {
-            meta: Some(meta.to_string()),
-            server: loaded.server.clone(),
-            key: Key::Slot(*node),
-            old: Some(text.clone()),
-            new: back.to_string(),
-            earliest_ms: i64::MIN,
-            latest_ms: i64::MAX,
-        };
+        let swap = Swap::at_any_time(Some(meta.to_string()), loaded.server.clone(), Key::Slot(*node), Some(text.clone()), back.to_string());
         Some(SetBack { node: *node, holder: back.holder, end_ms, swap })
     });
     far.collect()

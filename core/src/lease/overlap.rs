@@ -73,12 +73,11 @@ impl Overlap {
         let place = Overlap::place(namespace);
         for _ in 0..ATTEMPTS {
             let loaded = store.load(&place, Which::One(self.node))?;
-            let old = loaded.slots.into_iter().find(|(node, _)| *node == self.node).map(|(_, text)| text);
+            let old = loaded.slot(self.node).cloned();
             let before = old.as_ref().and_then(|text| Overlap::parse(self.node, text));
             let (from_ms, to_ms) = before.map_or((self.from_ms, self.to_ms), |b| (b.from_ms.min(self.from_ms), b.to_ms.max(self.to_ms)));
             let new = Overlap { from_ms, to_ms, ..self.clone() }.to_string();
-            let (server, key) = (loaded.server, Key::Slot(self.node));
-            let swap = Swap { meta: loaded.meta, server, key, old, new, earliest_ms: i64::MIN, latest_ms: i64::MAX };
+            let swap = Swap::at_any_time(loaded.meta, loaded.server, Key::Slot(self.node), old, new);
             if store.swap(&place, &swap)? == Swapped::Done {
                 return Ok(());
             }

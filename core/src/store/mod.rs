@@ -96,6 +96,13 @@ pub struct Loaded {
     pub next: Option<u64>,
 }
 
+impl Loaded {
+    /// The record of a slot.
+    pub(crate) fn slot(&self, node: u64) -> Option<&String> {
+        self.slots.iter().find(|(of, _)| *of == node).map(|(_, text)| text)
+    }
+}
+
 /// The beginning of the page after these slots, which are in order.
 fn next_page(which: &Which, slots: &[(u64, String)]) -> Option<u64> {
     let last = slots.last().filter(|_| matches!(which, Which::Page(_)) && slots.len() == PAGE)?;
@@ -129,9 +136,14 @@ pub struct Swap {
 }
 
 impl Swap {
+    /// Writes a record whatever the store's clock shows.
+    pub(crate) fn at_any_time(meta: Option<String>, server: String, key: Key, old: Option<String>, new: String) -> Self {
+        Swap { meta, server, key, old, new, earliest_ms: i64::MIN, latest_ms: i64::MAX }
+    }
+
     /// Replaces the meta record `old`, or makes the first one, before `latest_ms` by the store's clock.
     pub(crate) fn of_meta(server: String, old: Option<String>, new: String, latest_ms: i64) -> Self {
-        Swap { meta: old.clone(), server, key: Key::Meta, old, new, earliest_ms: i64::MIN, latest_ms }
+        Swap { latest_ms, ..Swap::at_any_time(old.clone(), server, Key::Meta, old, new) }
     }
 }
 

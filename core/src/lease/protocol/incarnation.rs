@@ -163,8 +163,7 @@ impl Protocol {
 
 impl Incarnation {
     pub(super) fn swap(&self, key: Key, old: Option<String>, new: String) -> Swap {
-        let (meta, server) = (Some(self.text.clone()), self.meta.server.clone());
-        Swap { meta, server, key, old, new, earliest_ms: i64::MIN, latest_ms: i64::MAX }
+        Swap::at_any_time(Some(self.text.clone()), self.meta.server.clone(), key, old, new)
     }
 }
 

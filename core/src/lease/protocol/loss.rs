@@ -36,15 +36,10 @@ pub(crate) struct Loss {
 }
 
 impl Protocol {
-    /// The record that stands where the lease's own should.
-    fn found<'a>(held: &Held, loaded: &'a Loaded) -> Option<&'a String> {
-        loaded.slots.iter().find(|(node, _)| *node == held.grant.node).map(|(_, text)| text)
-    }
-
     /// Returns whether the record is that of another, later holder.
     pub(super) fn is_replaced(&self, loaded: &Loaded) -> bool {
         let Some(held) = &self.held else { return false };
-        let slot = Protocol::found(held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
+        let slot = loaded.slot(held.grant.node).and_then(|text| Slot::parse(held.grant.node, text).ok());
         slot.is_some_and(|slot| slot.token != held.grant.token && slot.bound >= held.grant.first)
     }
 
@@ -54,14 +49,14 @@ impl Protocol {
         let (Some(held), Some(known), State::Confirm(None)) = (&self.held, &mut self.incarnation, state) else { return };
         let is_known = |text: &String| held.text.as_ref() == Some(text) || held.sent.iter().any(|(_, sent)| sent == text);
         let is_earlier = |text| !is_known(text) && held.precedes(&self.name, text);
-        known.has_lost_writes |= known.meta.server == loaded.server && !held.shaken && Protocol::found(held, loaded).is_none_or(is_earlier);
+        known.has_lost_writes |= known.meta.server == loaded.server && !held.shaken && loaded.slot(held.grant.node).is_none_or(is_earlier);
     }
 
     /// Returns whether a store without a clock has lost the record. Then no floor keeps the next process above the bound. A page of a
     /// survey need not contain the record.
     pub(super) fn is_forgotten(&self, state: &State, loaded: &Loaded, error: &Error) -> bool {
         let Some(held) = self.held.as_ref().filter(|_| matches!(state, State::Confirm(_))) else { return false };
-        let is_gone = Protocol::found(held, loaded).is_none() || self.incarnation.as_ref().is_some_and(|known| known.has_lost_writes);
+        let is_gone = loaded.slot(held.grant.node).is_none() || self.incarnation.as_ref().is_some_and(|known| known.has_lost_writes);
         error.kind() == ErrorKind::StoreChanged && is_gone
     }
 
@@ -76,7 +71,7 @@ impl Protocol {
     /// Ends the lease, because its record was replaced by another one or is gone; returns the next state.
     pub(super) fn lose(&mut self, loaded: &Loaded, now: Now) -> State {
         if let Some(held) = self.held.take() {
-            let by = Protocol::found(&held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
+            let by = loaded.slot(held.grant.node).and_then(|text| Slot::parse(held.grant.node, text).ok());
             // An earlier record does not show that another process took the number.
             let is_later = |slot: &Slot| slot.bound >= held.grant.first && (slot.token != held.grant.token || slot.version > held.version);
             let by = by.filter(is_later);

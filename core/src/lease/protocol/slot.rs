@@ -142,8 +142,7 @@ impl Protocol {
     /// Takes the next disposable number. All specs with the same given fields share one counter.
     pub(super) fn count(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
         let (key, candidates) = (self.terms.candidates.nth(0), self.terms.candidates.count());
-        let found = loaded.slots.iter().find(|(node, _)| *node == key);
-        let old = found.map(|(_, text)| Slot::parse(key, text).map(|slot| (slot, text))).transpose()?;
+        let old = loaded.slot(key).map(|text| Slot::parse(key, text).map(|slot| (slot, text))).transpose()?;
         let spent = old.as_ref().map_or(0, |(slot, _)| slot.bound);
         if spent >= candidates {
             let why = format!("all {candidates} disposable node numbers that the spec allows are spent");
@@ -237,7 +236,7 @@ impl Protocol {
             return;
         };
         let node = held.grant.node;
-        let found = loaded.slots.iter().find(|(slot, _)| *slot == node).map(|(_, text)| text);
+        let found = loaded.slot(node);
         if held.shaken {
             let forgotten = loaded.time_ms.is_some() && found.is_none_or(|text| held.precedes(&self.name, text));
             if !forgotten {
