@@ -6,6 +6,7 @@
 
 use super::tally::Tally;
 use crate::clock::Validity;
+use crate::fork::Mark;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64 as Counter;
@@ -109,9 +110,9 @@ impl Lease {
         Lease { process, generation: 0, serial, node, node_bits, gate, before: std::ptr::null_mut(), stamps }
     }
 
-    /// Returns the lease with the generation of its process.
-    pub(super) fn of_generation(self, generation: u64) -> Self {
-        Lease { generation, ..self }
+    /// Returns the lease with the generation for which its process has its number.
+    pub(super) fn of_generation(self, mark: Mark) -> Self {
+        Lease { generation: mark.generation_of(self.process), ..self }
     }
 
     /// The fast path: one stamp, if the gate is open for the tick that the clock shows.

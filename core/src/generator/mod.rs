@@ -119,12 +119,6 @@ pub(crate) struct Claimed<'a> {
     pub(crate) validity: Validity,
 }
 
-/// A lease with the generation for which its process has its number.
-fn of_generation(lease: Lease, mark: Mark) -> Lease {
-    let generation = mark.generation_of(lease.process);
-    lease.of_generation(generation)
-}
-
 impl Generator {
     /// A generator of a fixed number, and the owner of its lease. `now` is the clock's tick (0 for a clock that is not set). Nothing is
     /// issued before the tick `opens_in`.
@@ -145,7 +139,7 @@ impl Generator {
         let packing =
             Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
         let first = AtomicU64::new(if opens_in.is_some() { NOT_BEGUN } else { lease.next() });
-        let (lease, owner) = LeasePointer::new(of_generation(lease, mark));
+        let (lease, owner) = LeasePointer::new(lease.of_generation(mark));
         let last_year = Generator::last_year(layout.last_tick(), layout.tick_ms());
         let generator = Generator {
             layout,
@@ -462,7 +456,7 @@ impl Generator {
 
     /// Replaces the lease by another one: [`LeasePointer::swap`].
     pub(crate) fn swap(&self, lease: Lease) -> Owner {
-        let owner = self.lease.swap(of_generation(lease, self.mark), self.layout.sequence().bits());
+        let owner = self.lease.swap(lease.of_generation(self.mark), self.layout.sequence().bits());
         // A concurrent `close` may have frozen the new lease before the swap thawed it.
         if self.closed.load(Ordering::Acquire) {
             self.lease.get().freeze();
