@@ -107,7 +107,6 @@ impl ClosedInChild {
     }
 
     /// Returns whether the descriptor still means the registered file: a program may have closed it.
-    #[cfg(unix)]
     pub(crate) fn is_intact(&self, file: BorrowedFd<'_>) -> bool {
         self.0.is_some_and(|place| place.is_of(file))
     }
@@ -129,7 +128,6 @@ fn handle_forks() {
 }
 
 /// Makes a change while no fork is under way: opens and registers a descriptor, or closes one.
-#[cfg(unix)]
 pub(crate) fn with_no_fork<T>(change: impl FnOnce() -> T) -> T {
     handle_forks();
     let page = mark().0;
@@ -147,10 +145,8 @@ fn wait_while_any(count: &AtomicU64, since: Instant) {
 }
 
 /// The announcement of an opener, for which forks wait.
-#[cfg(unix)]
 struct Opening(&'static Page);
 
-#[cfg(unix)]
 impl Drop for Opening {
     fn drop(&mut self) {
         subtract(&self.0.opening);
