@@ -84,14 +84,14 @@ pub fn place(namespace: &str, tag: &str) -> String {
 pub(crate) struct Contest(u64);
 
 impl Contest {
-    /// Returns how long to let the others go first; `None` after too many losses.
-    pub(super) fn lost(&mut self) -> Option<Duration> {
+    /// Counts a loss. Returns how long to let the others go first; `None` after too many losses.
+    pub(super) fn lost(&mut self) -> Option<Outcome> {
         self.0 += 1;
         if self.0 >= ATTEMPTS {
             self.0 = 0;
             return None;
         }
-        Some(Duration::from_millis(fastrand::u64(..=BREATH_MS * self.0.min(10))))
+        Some(Outcome::Contended(Duration::from_millis(fastrand::u64(..=BREATH_MS * self.0.min(10)))))
     }
 
     pub(super) fn is_over(&mut self) {
@@ -131,10 +131,7 @@ impl Source for Tagged {
             self.contest.is_over();
             return Ok(Outcome::Taken(Piece { first: before.next, stride: increment, count: taken }));
         }
-        match self.contest.lost() {
-            Some(wait) => Ok(Outcome::Contended(wait)),
-            None => Err(self.error(ErrorKind::StoreUnreachable, "other processes write the tag's record all the time")),
-        }
+        self.contest.lost().ok_or_else(|| self.error(ErrorKind::StoreUnreachable, "other processes write the tag's record all the time"))
     }
 }
 

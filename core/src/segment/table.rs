@@ -72,10 +72,7 @@ impl Source for Foreign {
             self.contest.is_over();
             return Ok(Outcome::Taken(piece));
         }
-        match self.contest.lost() {
-            Some(wait) => Ok(Outcome::Contended(wait)),
-            None => Err(self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time")),
-        }
+        self.contest.lost().ok_or_else(|| self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time"))
     }
 }
 
