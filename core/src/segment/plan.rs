@@ -96,10 +96,6 @@ impl Plan {
         })
     }
 
-    pub(crate) fn prepares(&self) -> bool {
-        self.way == Way::Ranges
-    }
-
     /// # Errors
     /// `COPIED` while it is not known whether the process is a copy.
     fn sources(&self) -> Result<Vec<Box<dyn Source>>> {
@@ -123,7 +119,7 @@ impl Plan {
 
 impl Purpose for Plan {
     fn filler(&self) -> Result<Box<dyn Fill>> {
-        let pace = self.prepares().then(|| Pace::new(self.step));
+        let pace = (self.way == Way::Ranges).then(|| Pace::new(self.step));
         Ok(Box::new(Supply::new(self.sources()?, pace)))
     }
 
@@ -137,10 +133,8 @@ impl Purpose for Plan {
     }
 
     fn too_late(&self, waited: Duration, trouble: Option<Error>) -> Error {
-        let why = match trouble {
-            Some(error) => format!("tag={}: no number arrived within {} ms: {error}", self.tag, waited.as_millis()),
-            None => format!("tag={}: no number arrived within {} ms", self.tag, waited.as_millis()),
-        };
+        let trouble = trouble.map_or_else(String::new, |error| format!(": {error}"));
+        let why = format!("tag={}: no number arrived within {} ms{trouble}", self.tag, waited.as_millis());
         Error::new(ErrorKind::SegmentExhausted, why)
     }
 
