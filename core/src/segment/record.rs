@@ -100,11 +100,8 @@ impl Record {
             let mut word = |key: &str| words.next()?.strip_prefix(key)?.strip_prefix('=');
             let record = Record {
                 nonce: u64::from_str_radix(word("nonce")?, 16).ok()?,
-                origin: match word("origin")? {
-                    "start" => Origin::Start,
-                    "operator" => Origin::Operator,
-                    _ => return None,
-                },
+                origin: word("origin")
+                    .and_then(|name| [Origin::Start, Origin::Operator].into_iter().find(|origin| origin.name() == name))?,
                 server: word("server")?.to_owned(),
                 lattice: Lattice { increment: word("increment")?.parse().ok()?, offset: word("offset")?.parse().ok()? },
                 next: word("next")?.parse().ok()?,
