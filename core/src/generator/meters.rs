@@ -10,7 +10,7 @@ use crate::time::show_instant;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A layout that ends sooner than this is told of.
+/// The time before the end of a layout from which on an event warns of it.
 const YEAR_MS: u64 = 365 * 24 * 3_600_000;
 /// The number of times that a reading is repeated while a thread moves the stamp.
 const ATTEMPTS: usize = 1_000;
@@ -27,9 +27,9 @@ pub(crate) struct Meters {
     borrowed_ticks: AtomicU64,
     /// The highest tick that was counted as borrowed.
     borrowed_to: AtomicU64,
-    /// The tick that the clock showed before it went back last: while it has not passed that, it is the same rollback.
+    /// The tick that the clock showed before it last went back. Until the clock has passed it, this is still the same rollback.
     back_from: AtomicU64,
-    /// The most IDs that anybody was told of.
+    /// The highest number of issued IDs that was reported: it must not fall.
     told: AtomicU64,
     told_of_end: AtomicBool,
 }
@@ -62,7 +62,7 @@ impl Generator {
         self.note_borrowed(lease, seen);
     }
 
-    /// Meters the ticks up to the last stamp's that the clock had not shown.
+    /// Counts the ticks up to that of the last stamp which the clock had not shown.
     fn note_borrowed(&self, lease: &Lease, seen: u64) {
         let last = self.last_tick_of(lease);
         if last > seen {
@@ -106,14 +106,14 @@ impl Generator {
         });
     }
 
-    /// A call has waited, or goes on to. `is_first` says whether that is its first time.
+    /// Counts the wait of a call. `is_first` is true for the call's first wait.
     pub(crate) fn note_wait(&self, is_first: bool, waited: Duration) {
         let counts = self.meters();
         counts.waits.fetch_add(u64::from(is_first), Relaxed);
         counts.waited_us.fetch_add(waited.as_micros() as u64, Relaxed);
     }
 
-    /// A call has come to its end without IDs.
+    /// Counts a call that ended without IDs.
     pub(crate) fn note_refusal(&self) {
         self.meters().refused.fetch_add(1, Relaxed);
     }
@@ -126,12 +126,12 @@ impl Generator {
         self.meters().borrowed_ticks.load(Relaxed)
     }
 
-    /// The instant that the clock shows; the system's, where nobody has set it.
+    /// The instant that the clock shows; the system's time for a manual clock that is not set.
     pub(crate) fn shown_ms(&self) -> i64 {
         self.clock.read().map_or_else(|_| system_ms(), |reading| reading.unix_ms)
     }
 
-    /// The tick of that instant; one after the layout's end is ahead of every ID.
+    /// The tick that the clock shows. After the layout's end it is ahead of every ID.
     fn shown_tick(&self) -> u64 {
         self.layout.tick_of(self.shown_ms()).unwrap_or_else(|error| if error.kind() == ErrorKind::LayoutExpired { u64::MAX } else { 0 })
     }
@@ -145,14 +145,15 @@ impl Generator {
 
     /// Returns how many IDs this process has issued.
     ///
-    /// Exact when no call is under way. A call counts from when it takes a stamp, also one that is then refused and hands it back. A reading in
-    /// that very instant is one too high until another ID is issued; it is not taken back, for what exporters were told must not fall. The IDs
-    /// of a block of [`local`](crate::Snowflake::local) count when the handle has left the block: nothing shared is written for each.
+    /// The number is exact when no call is under way. A call counts from the moment at which it takes a stamp, even if it is then refused
+    /// and hands the stamp back. A reading at that moment is one too high until another ID is issued. It is not corrected, because a number
+    /// that exporters have seen must not fall. The IDs of a block of [`local`](crate::Snowflake::local) count once the handle has left the
+    /// block, so that nothing shared is written for each ID.
     pub(crate) fn issued(&self) -> u64 {
         let told = &self.meters().told;
         for _ in 0..ATTEMPTS {
             if let Some(issued) = self.lease.issued(self.mark.current()) {
-                // Below 0 while a first block is set aside.
+                // The number is below 0 while a first block is set aside.
                 let issued = (issued as i64).max(0) as u64;
                 return told.fetch_max(issued, Relaxed).max(issued);
             }

@@ -1,4 +1,4 @@
-//! Taking over: to go on above an ID that another generator issued.
+//! Taking over from another generator: issuing only IDs above one of its IDs.
 
 use super::Generator;
 use super::lease::MOST_THREADS;
@@ -9,8 +9,8 @@ use crate::policy::Policies;
 use crate::sync::Ordering;
 use crate::time::{show_duration, show_instant};
 
-/// Refuses an ID that lies more than `drift` ticks ahead of the clock's tick `now`, and one that leaves no ID
-/// above it. Without a `now` a manual clock has no time yet. Returns the ID's tick.
+/// Refuses an ID that is more than `drift` ticks ahead of the clock's tick `now`, and an ID that leaves none above it. `now` is `None` for
+/// a manual clock that is not set. Returns the ID's tick.
 ///
 /// # Errors
 /// `ID_INVALID`, `OUT_OF_RANGE`, `LAYOUT_EXPIRED`.
@@ -34,7 +34,7 @@ pub(crate) fn check_observed(name: &str, id: Id, layout: &Layout, policies: Poli
 }
 
 impl Generator {
-    /// Never issues an ID at or below `id` from now on, which lies at most `drift` ticks ahead of the clock.
+    /// Never issues an ID at or below `id` from now on. `id` may be at most `drift` ticks ahead of the clock.
     ///
     /// # Errors
     /// As [`check_observed`]; `CLOCK_NOT_SET`, `BEFORE_EPOCH`, `LAYOUT_EXPIRED` for the clock.
@@ -50,25 +50,25 @@ impl Generator {
         Ok(())
     }
 
-    /// Moves on so that every later ID lies above `id`, of this tick: in the tick after it, for a node number
-    /// that is swapped in may be any, and whoever issued `id` may have issued more in its tick.
+    /// Moves the stamp so that every later ID is above `id`, whose tick is `tick`. The stamp moves to the next tick, because a lease that
+    /// is swapped in may have any node number, and the generator that issued `id` may have issued more IDs in its tick.
     pub(crate) fn pass(&self, id: Id, tick: u64) {
-        // Moving the stamp for every ID that is observed would use up the ticks of the clock, and with them the lease.
+        // If every observed ID moved the stamp, the ticks of the clock, and with them the lease, would be used up.
         if (id.get() as u64) < self.passed.load(Ordering::Acquire) {
             return;
         }
         let above = self.first_stamp(tick + 1);
         loop {
             let lease = self.lease.get();
-            // The stamp of an ID that is far below need not move. One that is near moves at least by one,
-            // or claims that are handed back could let it fall below the ID, and a swap would not know.
+            // A stamp that is far above the ID need not move. A stamp that is near moves at least by one. Otherwise claims that are handed
+            // back could let it fall below the ID, and a swap would not notice.
             let next = match lease.next() < above + MOST_THREADS {
                 true => lease.raise_from(|next| if self.is_below(id, lease.node_bits, next) { 0 } else { above }),
                 false => above,
             };
             lease.recall();
             if std::ptr::eq(lease, self.lease.get()) {
-                // Where nothing was claimed in its tick a lease that is swapped in begins there, with any node number.
+                // If nothing was claimed in the next stamp's tick, a lease that is swapped in begins in that tick, with any node number.
                 let node_bits = if next & self.layout.sequence().max() == 0 { 0 } else { lease.node_bits };
                 self.passed.fetch_max(self.least_id(node_bits, next).get() as u64, Ordering::AcqRel);
                 return;
@@ -81,7 +81,7 @@ impl Generator {
         id < self.least_id(node_bits, stamp)
     }
 
-    /// The ID of a stamp; of the one after the layout's last, which has none, the last ID.
+    /// The ID of a stamp. The stamp after the layout's last one has no ID, and gives the last ID.
     fn least_id(&self, node_bits: u64, stamp: u64) -> Id {
         let last = self.first_stamp(self.layout.last_tick()) | self.layout.sequence().max();
         self.packing.id(node_bits, stamp.min(last))

@@ -2,35 +2,36 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// The stamps below the next one that were not issued: those before the first, those that a tick left when the clock entered another,
-/// those that an observed ID passed over. The others were: so nothing is counted for each.
+/// The number of stamps below the next one that were not issued: those before the first, those that were left in a tick when the clock
+/// entered another, and those that an observed ID skipped. All other stamps below the next one were issued, so nothing has to be counted
+/// for each ID.
 ///
-/// **Why a reading is exact.** Both are read one after the other, and belong together where no move was under way. `done` is the first to be
-/// loaded, and `begun` the last: whoever has seen a move in the stamp or in `skipped` sees it in `begun`, and whoever has seen it in `done`
-/// sees it in both. So where `begun` and `done` are alike the reading holds all moves or none of each, and is what was issued when the
-/// stamp was loaded.
+/// **Why a reading is exact.** The next stamp and `skipped` are loaded one after the other, and belong together if no move was under way.
+/// `done` is loaded first, and `begun` last. A reader that sees a move in the stamp or in `skipped` also sees it in `begun`. A reader that
+/// sees it in `done` sees it in both the stamp and `skipped`. So if `begun` and `done` are equal, the reading contains each move wholly or
+/// not at all, and is the number of stamps that were issued when the stamp was loaded.
 pub(super) struct Tally {
     begun: AtomicU64,
     skipped: AtomicU64,
     done: AtomicU64,
 }
 
-/// A move of the stamp that is under way, until it is dropped.
+/// A move of the stamp, which is under way until this is dropped.
 pub(super) struct Moving<'a>(&'a Tally);
 
 impl Tally {
-    /// Nothing is issued before the stamp `first`.
+    /// The tally of a lease whose first stamp is `first`.
     pub(super) fn new(first: u64) -> Self {
         Tally { begun: AtomicU64::new(0), skipped: AtomicU64::new(first), done: AtomicU64::new(0) }
     }
 
-    /// Begins a move: before the stamp is moved.
+    /// Begins a move, before the stamp is moved.
     pub(super) fn moving(&self) -> Moving<'_> {
         self.begun.fetch_add(1, Ordering::AcqRel);
         Moving(self)
     }
 
-    /// Takes stamps that are about to be claimed for not issued, until they are [`counted`](Tally::count).
+    /// Counts stamps that are about to be claimed as not issued, until [`count`](Tally::count).
     pub(super) fn set_aside(&self, stamps: u64) {
         self.skipped.fetch_add(stamps, Ordering::AcqRel);
     }
@@ -56,7 +57,7 @@ impl Tally {
 }
 
 impl Moving<'_> {
-    /// The stamp has moved past so many that were not issued.
+    /// Counts the stamps that this move skipped.
     pub(super) fn past(self, stamps: u64) {
         self.0.skipped.fetch_add(stamps, Ordering::AcqRel);
     }

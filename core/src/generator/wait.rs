@@ -1,4 +1,4 @@
-//! The lack of room for another ID: wait for the clock, or report why not.
+//! The lack of room for another ID: waits for the clock, or refuses.
 
 use super::Generator;
 use super::lease::LAST;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Waiting<'a> {
     pub(super) wait: &'a Wait<'a>,
     pub(super) since: Option<Instant>,
-    /// True once the call was counted among those that waited, or found no room.
+    /// True once the call was counted as one that waited, or that found no room.
     pub(super) is_counted: bool,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Waiting<'a> {
 pub(super) struct Refusal {
     /// The stamp that does not fit.
     pub(super) stamp: u64,
-    /// True if it lies beyond the bound of the lease that it would belong to.
+    /// True if the stamp is beyond the bound of the lease.
     pub(super) by_lease: bool,
     pub(super) now: u64,
     /// The highest tick that the clock had shown before.
@@ -33,7 +33,7 @@ pub(super) struct Refusal {
 }
 
 impl Generator {
-    /// Sleeps a while and returns, so that the caller tries again; or refuses.
+    /// Sleeps for a while, so that the caller can try again; or refuses.
     pub(super) fn wait_or_refuse(&self, refusal: Refusal, waiting: &mut Waiting<'_>) -> Result<()> {
         let tick = refusal.stamp >> self.layout.sequence().bits();
         if tick > self.layout.last_tick() || refusal.stamp > LAST {
@@ -44,11 +44,11 @@ impl Generator {
             return Err(Error::new(ErrorKind::LeaseExhausted, "the lease's bound is reached, and it has not been extended"));
         }
         let due = tick - refusal.ahead.min(tick);
-        // A rollback is over when the clock shows again what it has shown; whether that tick has
-        // room is the next question, and another policy's.
+        // A rollback is over once the clock shows the highest tick again. Whether that tick has room is decided after that, by another
+        // policy.
         let due = if refusal.now < refusal.seen { due.min(refusal.seen) } else { due };
         let (left, wait) = self.left_until(due, waiting.wait);
-        // Whoever may not wait where the policy would comes back, and is counted then.
+        // A caller that may not wait although the policy would wait retries, and is counted then.
         let comes_back = matches!(refusal.reaction, Reaction::Wait(_)) && waiting.wait.is_probe();
         let is_first = !std::mem::replace(&mut waiting.is_counted, true) && !comes_back;
         if is_first && refusal.now >= refusal.seen {
@@ -81,23 +81,21 @@ impl Generator {
         Err(Error::new(kind, why).retry_in(wait))
     }
 
-    /// Waits until a fixed number's first tick has begun, so that a restart within one tick cannot
-    /// repeat what the process before it issued.
+    /// Waits until a fixed number's first tick has begun, so that a restart within one tick cannot repeat IDs of the process before it.
     ///
     /// # Errors
-    /// `WOULD_BLOCK` when that takes longer than the caller waits, `CLOCK_BACK` when the clock went back
-    /// meanwhile.
+    /// `WOULD_BLOCK` when that takes longer than the caller waits, `CLOCK_BACK` when the clock goes back during the wait.
     pub(crate) fn wait_until_open(&self, wait: &Wait<'_>) -> Result<()> {
         let opens_in = self.opens_in.filter(|_| !self.clock.is_manual());
         opens_in.map_or(Ok(()), |opens_in| self.wait_until(opens_in, wait))
     }
 
-    /// Waits until a tick has begun, which is the next one.
+    /// Waits until a tick has begun. It has to be the next tick.
     ///
     /// # Errors
-    /// As [`wait_until_open`](Generator::wait_until_open).
+    /// Those of [`wait_until_open`](Generator::wait_until_open).
     pub(crate) fn wait_until(&self, tick: u64, wait: &Wait<'_>) -> Result<()> {
-        // Once the tick has begun it has, whatever the clock says later.
+        // A tick that has begun stays so, whatever the clock shows later.
         while self.seen.load(Ordering::SeqCst) < tick {
             let (left, until) = self.left_until(tick, wait);
             if until.is_zero() {
@@ -113,8 +111,8 @@ impl Generator {
         Ok(())
     }
 
-    /// Returns the caller's time left, and the time until a tick begins. In this order: the time that a busy machine takes between the two is
-    /// not waited for any more.
+    /// Returns the caller's time left, and the time until a tick begins. They are read in this order, so that the time that a busy machine
+    /// takes between the two shortens the wait.
     fn left_until(&self, tick: u64, wait: &Wait<'_>) -> (Duration, Duration) {
         (wait.left(), self.clock.until(self.layout.tick_start_ms(tick)))
     }
@@ -136,7 +134,7 @@ impl Generator {
     }
 }
 
-/// Whole milliseconds, rounded up: a retry after so many can succeed.
+/// The time in whole milliseconds, rounded up, so that a retry after it can succeed.
 fn millis_up(wait: Duration) -> u128 {
     wait.as_nanos().div_ceil(1_000_000)
 }

@@ -19,13 +19,13 @@ pub(crate) fn batch(count: usize, fill: impl FnOnce(&mut [Id]) -> Result<()>) ->
     Ok(ids)
 }
 
-/// The most IDs that a call makes before it lets others have their turn: less than a millisecond.
+/// The most IDs that a call makes before it lets others have their turn. They take less than a millisecond.
 const MOST_AT_ONCE: usize = 1 << 16;
 
 /// A batch that a call of [`Pending`](crate::Pending) fills in as many polls as it takes: each continues where the last one ended.
 ///
 /// # Errors
-/// As [`Snowflake::batch_for`](crate::Snowflake::batch_for), once the call is made.
+/// Those of [`Snowflake::batch_for`](crate::Snowflake::batch_for), when the returned call is made.
 pub fn batch_in_pieces<T: From<Id> + Clone>(
     count: usize,
     mut fill: impl FnMut(&mut [T], Wait<'_>) -> Result<()>,
@@ -45,7 +45,7 @@ pub fn batch_in_pieces<T: From<Id> + Clone>(
             let filled = fill(&mut ids[at..end], wait);
             written.add(filled.as_ref().map_or_else(Error::written, |()| end - at));
             filled.map_err(|error| error.after_writing(0))?;
-            // Else a callback of the call has forked, and this is the child: it begins again.
+            // Otherwise a callback of the call has forked, and this is the child, which begins again.
             if written.count() == count {
                 written = Written::new();
                 return Ok(std::mem::take(&mut ids));

@@ -15,9 +15,8 @@ const BLOCK: u64 = 64;
 
 /// A handle for one thread: [`Snowflake::local`].
 ///
-/// It claims up to 64 IDs of the current tick at once and drops what is left when the tick has
-/// passed, so no stamp is old. Its IDs are unique, and ascend within the handle; IDs of other
-/// handles lie between its blocks. An iterator, too.
+/// It claims up to 64 IDs of the current tick at once, and drops the rest when the tick has passed, so no stamp is old. Its IDs are unique,
+/// and ascend within the handle. IDs of other handles are between its blocks. It is also an iterator.
 ///
 /// # Example
 /// ```
@@ -29,19 +28,19 @@ const BLOCK: u64 = 64;
 #[derive(Debug)]
 pub struct Local {
     ids: Snowflake,
-    /// The next ID, how many are left of those of its tick, and how far apart they are: nothing is put together for each.
+    /// The next ID, the number of IDs that are left in its tick, and their distance. So no ID has to be composed from its fields.
     next: u64,
     left: u64,
     step: u64,
-    /// The stamps of the block in later ticks: a policy may run ahead of the clock.
+    /// The stamps of the block in later ticks, because a policy may run ahead of the clock.
     later: Range<u64>,
     node_bits: u64,
-    /// The validity of the tick in which the block was claimed; the same in counts; and the highest tick that the clock may have shown.
+    /// The validity of the tick in which the block was claimed, its counts, and the highest tick that the clock may have shown.
     validity: Validity,
     counts: Counts,
     seen: u64,
-    /// The lease of the block, by its place: a generator's leases never move and none is freed before it;
-    /// and how often it had called stamps back.
+    /// The address of the block's lease, and the number of its recalls. A generator's leases never move, and none is freed before the
+    /// generator.
     lease: usize,
     recalls: u64,
     /// The number of IDs that the block had, and the process that claimed it, with its machine's generation.
@@ -74,7 +73,7 @@ impl Local {
     /// The next ID. Waits as the policies say.
     ///
     /// # Errors
-    /// As [`Snowflake::next_id`].
+    /// Those of [`Snowflake::next_id`].
     #[inline]
     pub fn next_id(&mut self) -> Result<Id> {
         self.next_id_for(Duration::MAX)
@@ -83,19 +82,20 @@ impl Local {
     /// The next ID, waiting no longer than the caller says.
     ///
     /// # Errors
-    /// As [`Snowflake::next_id_for`].
+    /// Those of [`Snowflake::next_id_for`].
     #[inline(always)]
     pub fn next_id_for<'a>(&mut self, wait: impl Into<Wait<'a>>) -> Result<Id> {
         if self.left == 0 || !self.is_good() {
             return self.refill(wait);
         }
         let id = self.take();
-        // In a copy of the machine the block is the original's too.
+        // In a copy of the machine, the original has the same block.
         if self.ids.generator().mark().is_of(&self.process, &self.generation) { Ok(id) } else { self.confirm(id, wait) }
     }
 
-    /// Returns whether the block may be used. It is dropped by a forked child, when the tick is over, when the lease was given up (a copy of this
-    /// process may have the same block), and when an ID was observed. The handle is this one's own, and is not closed before it.
+    /// Returns whether the block may be used. It may not in a forked child, when the tick is over, when the lease was released or lost (a
+    /// copy of this process may have the same block), and after an ID was observed. `ids` belongs to this handle alone, so it cannot be
+    /// closed.
     #[inline(always)]
     fn is_good(&self) -> bool {
         let generator = self.ids.generator();
@@ -105,7 +105,7 @@ impl Local {
             && (generator.counter_shows(self.counts) || generator.still_shows(self.validity, self.seen))
     }
 
-    /// The next of those that are left.
+    /// Takes the next ID of those that are left.
     #[inline(always)]
     fn take(&mut self) -> Id {
         let id = Id::from_bits(self.next);
@@ -114,7 +114,7 @@ impl Local {
         id
     }
 
-    /// An ID of which the hot path cannot tell that it is this process's.
+    /// Returns an ID if it is this process's, which the hot path could not tell, and otherwise another one.
     #[cold]
     #[inline(never)]
     fn confirm<'a>(&mut self, id: Id, wait: impl Into<Wait<'a>>) -> Result<Id> {
@@ -145,18 +145,18 @@ impl Local {
         }
     }
 
-    /// Another block.
+    /// Claims another block.
     fn claim(&mut self, wait: Wait<'_>) -> Result<()> {
         self.count();
-        // Read before the claim: if the block is another lease's, or was called back, or the clock has shown a later tick meanwhile, the next
-        // call claims anew.
+        // These are read before the claim. If the block is of another lease, was recalled, or the clock has shown a later tick by then, the
+        // next call claims another block.
         let before = self.ids.generator().lease.get();
-        // A block of a tick before the highest one is used where the policy goes on after a rollback.
+        // If the policy continues after a rollback, a block of a tick before the highest one may be used.
         let goes_on = matches!(self.ids.generator().policies.rollback, Reaction::Ahead(_));
         let seen = if goes_on { self.ids.generator().seen() } else { 0 };
         (self.lease, self.recalls) = (place_of(before), before.recalls());
         (self.left, self.later) = (0, 0..0);
-        // Before it is claimed: nobody may be told of more than was issued.
+        // The block is set aside before it is claimed, so that no count is ever too high.
         before.set_aside(BLOCK);
         let claimed = self.ids.claim(BLOCK, wait);
         if let Ok(Claimed { lease, stamps, .. }) = &claimed {
@@ -173,7 +173,7 @@ impl Local {
 }
 
 impl Local {
-    /// Counts what was issued of the block that is left.
+    /// Counts the issued IDs of a block that the handle leaves.
     fn count(&mut self) {
         let issued = std::mem::take(&mut self.block).saturating_sub(self.left + (self.later.end - self.later.start));
         let lease = self.ids.generator().lease.get();
