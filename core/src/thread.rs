@@ -1,20 +1,20 @@
-//! Threads: those of frazil's own, which leave signals to the program's threads, and how any thread waits.
+//! Threads: frazil's own threads, which block signals, and the parking of any thread.
 //!
-//! The kernel may give a process's signal to any thread that does not block it. A handler may do what its thread has no right to: uWSGI's ends the
-//! process, and Python with it, on whichever thread it runs.
+//! The kernel may deliver a process's signal to any thread that does not block it. A handler may do things that only the program's threads
+//! should do: that of uWSGI ends the process, and Python with it, on whichever thread it runs.
 
 use std::io;
 
 #[cfg(loom)]
 pub(crate) use modelled::{park, waker};
 
-/// Starts a thread that nobody joins, and that blocks signals, except those that the thread itself causes, as by a stack overflow.
+/// Starts a detached thread that blocks signals, except those that the thread itself causes, such as by a stack overflow.
 ///
 /// # Errors
-/// Those of the system where no thread can be started.
+/// The system's error when no thread can be started.
 #[cfg(not(loom))]
 pub(crate) fn spawn(name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
-    // The new thread has the mask of the one that starts it.
+    // The new thread inherits the signal mask of this one.
     let _blocked = mask::Blocked::new();
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
@@ -25,7 +25,7 @@ pub(crate) fn spawn(_name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<(
     Ok(())
 }
 
-/// Returns what wakes the calling thread from its [`park`].
+/// Returns a waker that wakes the calling thread from [`park`].
 #[cfg(not(loom))]
 pub(crate) fn waker() -> std::task::Waker {
     struct Parked(std::thread::Thread);
@@ -39,7 +39,7 @@ pub(crate) fn waker() -> std::task::Waker {
     std::task::Waker::from(std::sync::Arc::new(Parked(std::thread::current())))
 }
 
-/// Waits until the thread is woken, or so long; at times for no reason.
+/// Waits until the thread is woken, at most for `longest`. It may return early for no reason.
 #[cfg(not(loom))]
 pub(crate) fn park(longest: Option<std::time::Duration>) {
     longest.map_or_else(std::thread::park, std::thread::park_timeout);
@@ -93,10 +93,10 @@ mod modelled {
 mod mask {
     use std::mem::MaybeUninit;
 
-    /// Signals that tell of a fault of the thread itself.
+    /// The signals that report a fault of the thread itself.
     const FAULTS: [libc::c_int; 7] = [libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV, libc::SIGSYS, libc::SIGTRAP];
 
-    /// Signals are blocked on this thread until it is dropped.
+    /// The blocking of signals on this thread, until this is dropped.
     pub(super) struct Blocked(libc::sigset_t);
 
     impl Blocked {

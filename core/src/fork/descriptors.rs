@@ -70,7 +70,7 @@ impl Place {
         true
     }
 
-    /// Returns whether a descriptor still stands for the file that was registered.
+    /// Returns whether a descriptor still means the registered file.
     fn is_of(&self, file: BorrowedFd<'_>) -> bool {
         identity(file) == Some((self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed)))
     }

@@ -58,7 +58,7 @@ pub(super) fn begin_polling() -> bool {
 }
 
 impl Polled {
-    /// The generation, read anew once a millisecond.
+    /// The generation, which is read at most once a millisecond.
     pub(super) fn look(&self) -> Option<u64> {
         let (begun, now) = (self.begun, Instant::now());
         // A process that was restored on a machine with a shorter uptime finds the clock before `begun`.
@@ -71,7 +71,7 @@ impl Polled {
         Some(self.generation.load(Ordering::Relaxed)).filter(|generation| *generation != 0)
     }
 
-    /// An even number that stands for the text, and is not 0.
+    /// Reads the file. Returns an even hash of its text, which is not 0.
     ///
     /// # Errors
     /// `COPIED`.

@@ -11,20 +11,20 @@ use std::fmt;
 /// e: how far the clocks of two servers may lie apart, in ms.
 pub(super) const CLOCK_ERROR_MS: i64 = 1_000;
 
-/// A newer format is refused: what it means is not known here.
+/// The format of the records. Records of a newer format are refused.
 const FORMAT: &str = "1";
 
 /// The record that all slots of a namespace share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// Drawn when this incarnation of the store began: a wiped or replaced one has another.
+    /// A random number, drawn when this incarnation of the store began. After a wipe or a replacement it is another.
     pub nonce: u64,
-    /// The server that this incarnation lives on, as the store names it.
+    /// The server with this incarnation, as the store names it.
     pub server: String,
     /// The store's time, in Unix ms, before which the incarnation was begun: later than all that was lost; 0 where nothing can
     /// have been lost before it.
     pub since_ms: i64,
-    /// The longest window of any process, in ms. No bound lies further ahead of the store's time than it and the allowance.
+    /// The longest window of any process, in ms. No bound is further ahead of the store's time than the sum of this and the allowance.
     pub window_ms: u64,
     /// The largest allowance of any process, in ms.
     pub allowance_ms: u64,
@@ -37,9 +37,9 @@ pub struct Meta {
 pub enum Tenure {
     /// Leased up to the bound.
     Held,
-    /// Given back.
+    /// Released.
     Free,
-    /// Not a slot: how many disposable numbers were handed out, in `bound`.
+    /// Not a slot, but a counter: `bound` is the number of disposable numbers that were handed out.
     Count,
 }
 
@@ -59,7 +59,7 @@ impl Tenure {
 pub struct Slot {
     /// The state of the number.
     pub tenure: Tenure,
-    /// Drawn at every acquisition.
+    /// A random number, drawn at every acquisition.
     pub(crate) token: u64,
     /// Grows by one with every write.
     pub version: u64,
@@ -88,17 +88,17 @@ impl fmt::Display for Slot {
 }
 
 impl Meta {
-    /// The identity of an incarnation; nonces alone may be drawn twice by copies of a process.
+    /// The identity of an incarnation. The nonce alone is not enough, because copies of a process may draw the same one.
     pub(crate) fn identity(&self) -> (u64, &str, i64) {
         (self.nonce, &self.server, self.since_ms)
     }
 
-    /// W + A: how far ahead of the store's time a bound may lie; so little that a time may be added.
+    /// W + A: how far ahead of the store's time a bound may be. Limited, so that a time can be added to it.
     pub fn reach_ms(&self) -> i64 {
         i64::try_from(self.window_ms.saturating_add(self.allowance_ms)).unwrap_or(i64::MAX).min(i64::MAX / 4)
     }
 
-    /// The floor, since + W + A + e: when the first leases can begin. `None` where nothing can have been lost.
+    /// The floor, since + W + A + e: the time at which the first leases can begin. `None` if nothing can have been lost.
     pub fn begins_ms(&self) -> Option<i64> {
         (self.since_ms != 0).then(|| self.since_ms.saturating_add(self.reach_ms()).saturating_add(CLOCK_ERROR_MS))
     }
@@ -140,14 +140,14 @@ impl Slot {
     }
 }
 
-/// Takes `KEY=VALUE ` off the front.
+/// Takes `KEY=VALUE ` from the front; returns the value.
 fn word<'a>(rest: &mut &'a str, key: &str) -> Option<&'a str> {
     let (value, after) = rest.strip_prefix(key)?.split_once(' ')?;
     *rest = after;
     Some(value)
 }
 
-/// The number of a format that this frazil does not know, which a newer one has written.
+/// The number of a record's format, if it is one of a newer frazil.
 pub fn newer_format(text: &str) -> Option<u32> {
     let format = text.split(' ').next().and_then(|word| word.parse::<u32>().ok());
     format.filter(|format| format.to_string() != FORMAT)
