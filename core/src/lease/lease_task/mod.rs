@@ -363,14 +363,11 @@ impl LeaseTask {
     fn begin(&mut self, grant: Grant, process: &Process) {
         let layout = &self.contract.terms.layout;
         let lease = generator::Lease::new(process.number, grant.node, layout.node_bits_of(grant.node), grant.first, grant.bound);
-        let (shared, owner, spare) = match std::mem::replace(&mut self.stage, Stage::Leaving) {
-            Stage::Unleased(shared) => {
+        let spare = !matches!(self.stage, Stage::Unleased(_) | Stage::Serving { spare: false, .. });
+        let (shared, owner) = match std::mem::replace(&mut self.stage, Stage::Leaving) {
+            Stage::Unleased(shared) | Stage::Serving { shared, .. } => {
                 let owner = shared.generator.swap(lease);
-                (shared, owner, false)
-            }
-            Stage::Serving { shared, spare, .. } => {
-                let owner = shared.generator.swap(lease);
-                (shared, owner, spare)
+                (shared, owner)
             }
             Stage::Opening | Stage::Leaving => {
                 let manual = self.contract.manual_clock;
@@ -382,7 +379,7 @@ impl LeaseTask {
                 let leased = Leased { contract: Arc::clone(&self.contract), status, home, task: self.number.into() };
                 let shared = Arc::new(SharedGenerator::new(generator, manual, Arc::clone(&self.contract.spec), Some(leased)));
                 stats::register(Arc::downgrade(&shared) as _);
-                (shared, owner, true)
+                (shared, owner)
             }
         };
         self.tell(Level::Info, event::LEASE_TAKEN, |lease_task| {
