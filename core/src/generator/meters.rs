@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The time before the end of a layout from which on an event warns of it.
-const YEAR_MS: u64 = 365 * 24 * 3_600_000;
+pub(super) const YEAR_MS: u64 = 365 * 24 * 3_600_000;
 /// The number of times that a reading is repeated while a thread moves the stamp.
 const ATTEMPTS: usize = 1_000;
 
@@ -40,11 +40,6 @@ impl Generator {
         self.meters.get(|| Ok(Meters::default())).expect("nothing here can fail")
     }
 
-    /// The first tick of a layout's last year.
-    pub(super) fn last_year(last_tick: u64, tick_ms: u64) -> u64 {
-        last_tick.saturating_sub(YEAR_MS / tick_ms)
-    }
-
     /// Notes the clock's tick on the slow path, where `seen` was the highest tick before.
     pub(super) fn note_clock(&self, lease: &Lease, now: u64, seen: u64) {
         if now < seen {
@@ -53,13 +48,10 @@ impl Generator {
         if now >= self.last_year {
             self.note_end();
         }
-        let Reaction::Ahead(_) = self.policies.exhausted else {
-            if matches!(self.policies.rollback, Reaction::Ahead(_)) && now < seen {
-                self.note_borrowed(lease, seen);
-            }
-            return;
-        };
-        self.note_borrowed(lease, seen);
+        let is_ahead = |reaction| matches!(reaction, Reaction::Ahead(_));
+        if is_ahead(self.policies.exhausted) || is_ahead(self.policies.rollback) && now < seen {
+            self.note_borrowed(lease, seen);
+        }
     }
 
     /// Counts the ticks up to that of the last stamp which the clock had not shown.
@@ -119,8 +111,7 @@ impl Generator {
     }
 
     pub(crate) fn borrowed_ticks(&self) -> u64 {
-        let lease = self.lease.get();
-        if self.mark.is_still(lease.process) {
+        if let Some(lease) = self.own_lease() {
             self.note_clock(lease, self.seen(), self.seen());
         }
         self.meters().borrowed_ticks.load(Relaxed)
@@ -138,9 +129,8 @@ impl Generator {
 
     /// Returns how many ticks the last ID lies ahead of the clock.
     pub(crate) fn drift_ticks(&self) -> u64 {
-        let lease = self.lease.get();
-        let is_begun = self.mark.is_still(lease.process) && self.issued() > 0;
-        if is_begun { self.last_tick_of(lease).saturating_sub(self.shown_tick()) } else { 0 }
+        let begun = self.own_lease().filter(|_| self.issued() > 0);
+        begun.map_or(0, |lease| self.last_tick_of(lease).saturating_sub(self.shown_tick()))
     }
 
     /// Returns how many IDs this process has issued.

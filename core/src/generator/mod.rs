@@ -61,7 +61,7 @@ pub(crate) struct Generator {
     closed: AtomicBool,
     /// The first tick in which a fixed number may issue; `None` for a leased number, which starts above its record's bound.
     opens_in: Option<u64>,
-    /// The first tick of the layout's last year.
+    /// The first tick of the layout's last year, which each slow path compares: computing it there costs every ID half an instruction.
     last_year: u64,
     meters: PerProcess<Meters>,
 }
@@ -140,7 +140,7 @@ impl Generator {
             Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
         let first = AtomicU64::new(if opens_in.is_some() { NOT_BEGUN } else { lease.next() });
         let (lease, owner) = LeasePointer::new(lease.of_generation(mark));
-        let last_year = Generator::last_year(layout.last_tick(), layout.tick_ms());
+        let last_year = layout.last_tick().saturating_sub(meters::YEAR_MS / layout.tick_ms());
         let generator = Generator {
             layout,
             policies,
