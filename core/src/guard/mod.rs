@@ -176,7 +176,7 @@ impl Guard {
         let (held, opens_in) = match system::take(&self.names.guard) {
             Err(NotTaken::InUse) => return Err(*state.since.get_or_insert_with(Instant::now)),
             Err(NotTaken::Refused(why)) => {
-                self.tell_unguarded(&why);
+                self.log_unguarded(&why);
                 (None, 0)
             }
             Ok(name) if self.was_alone(&state) => (Some(name), 0),
@@ -198,12 +198,12 @@ impl Guard {
             return state.since.is_none() && !watch.is_rung();
         }
         if let Err(why) = system::ring(&self.names.watch) {
-            self.tell_unguarded(&why.to_string());
+            self.log_unguarded(&why.to_string());
         }
         false
     }
 
-    fn tell_unguarded(&self, reason: &str) {
+    fn log_unguarded(&self, reason: &str) {
         event::tell(Level::Warning, event::NODE_UNGUARDED, || {
             let (node, namespace) = (self.names.node, self.names.namespace.clone());
             let text = format!(

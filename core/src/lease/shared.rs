@@ -154,13 +154,13 @@ impl SharedGenerator {
     #[inline]
     fn attempt<T>(self: &Arc<Self>, wait: &Wait<'_>, mut call: impl FnMut() -> Result<T>) -> Result<T> {
         match call() {
-            Err(error) if self.can_mend(&error) => self.mended(error, wait, call),
+            Err(error) if self.can_recover(&error) => self.recover(error, wait, call),
             result => result,
         }
     }
 
     /// Returns whether the worker or the guard can resolve an error: the lease is used up, or belongs to another process.
-    fn can_mend(&self, error: &Error) -> bool {
+    fn can_recover(&self, error: &Error) -> bool {
         match error.kind() {
             ErrorKind::LeaseExhausted => self.leased.is_some() || self.guard.is_some(),
             ErrorKind::Forked | ErrorKind::Copied => self.leased.is_some(),
@@ -170,7 +170,7 @@ impl SharedGenerator {
 
     /// Waits until the guard is held, or the worker has extended or replaced the lease, and tries again.
     #[cold]
-    fn mended<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
+    fn recover<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
         let mut error = error;
         if let Some(guard) = &self.guard {
             guard.hold(&self.generator, wait)?;
@@ -183,16 +183,16 @@ impl SharedGenerator {
             if fork::mark().is_still(process) && (ensured.is_ok() || !wait.is_polled()) {
                 self.generator.note_wait(true, since.elapsed());
             }
-            ensured.map_err(|why| self.ended(error, why))?;
+            ensured.map_err(|why| self.used_up(error, why))?;
             match again() {
-                Err(next) if self.can_mend(&next) => error = next,
+                Err(next) if self.can_recover(&next) => error = next,
                 result => return result,
             }
         }
     }
 
     /// The error of a call that found the lease used up; `why` is the reason why it could not be extended.
-    fn ended(&self, error: Error, why: Error) -> Error {
+    fn used_up(&self, error: Error, why: Error) -> Error {
         if error.kind() != ErrorKind::LeaseExhausted || matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed) {
             return why;
         }

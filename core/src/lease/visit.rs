@@ -87,7 +87,7 @@ impl Visit {
                 return Ok(Err(self.worker.lock().lease_tasks.get(self.lease_task).and_then(|lease_task| lease_task.reason())));
             }
             patience.wait.check()?;
-            self.tell(patience);
+            self.log_reason(patience);
             if let Err(later) = patience.wait.park(left) {
                 patience.wait.keep(self);
                 return Err(later);
@@ -110,13 +110,13 @@ impl Visit {
     }
 
     /// Logs what an opener waits for, once it has waited for a while.
-    fn tell(&self, patience: &Patience<'_>) {
+    fn log_reason(&self, patience: &Patience<'_>) {
         if !matches!(self.wish, Wish::Open(_)) || patience.since.elapsed() < UNEXPLAINED || self.workers.process.is_over() {
             return;
         }
-        let told = self.worker.lock().lease_tasks.get(self.lease_task).and_then(LeaseTask::notice);
-        if let Some(told) = told {
-            event::tell_here(Level::Warning, event::LEASE_WAITING, || told);
+        let notice = self.worker.lock().lease_tasks.get(self.lease_task).and_then(LeaseTask::notice);
+        if let Some(notice) = notice {
+            event::tell_here(Level::Warning, event::LEASE_WAITING, || notice);
         }
     }
 }

@@ -62,12 +62,12 @@ impl LeaseTask {
     /// Returns whether an opener of this contract may have its lease.
     pub(in crate::lease) fn may_serve(&self, contract: &Contract) -> bool {
         // A detached generator has one opener, which may come back because it could not wait.
-        self.is_open() && !self.has_told() && self.contract.asks_for_same(contract) && (!contract.detached || self.is_kept())
+        self.is_open() && !self.has_failed() && self.contract.asks_for_same(contract) && (!contract.detached || self.is_kept())
     }
 
     /// Returns whether all callers that looked for a number here got the failure. Then the next opener makes a new attempt.
-    pub(super) fn has_told(&self) -> bool {
-        matches!(self.stage, Stage::Opening) && self.requests.is_empty() && !self.wanted && self.untold.is_none()
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.stage, Stage::Opening) && self.requests.is_empty() && !self.wanted && self.unreported.is_none()
     }
 
     /// Returns whether the task is kept only for a caller that may retry.
@@ -95,9 +95,9 @@ impl LeaseTask {
 
     /// Answers a call that may not wait. An opener also gets the failure of an opening before it.
     pub(in crate::lease) fn look_once(&mut self, wish: &Wish) -> Option<Result<Answer>> {
-        let untold = self.untold.take_if(|_| matches!(wish, Wish::Open(_)));
-        self.wanted &= untold.is_none();
-        untold.map(Err).or_else(|| self.find(wish))
+        let unreported = self.unreported.take_if(|_| matches!(wish, Wish::Open(_)));
+        self.wanted &= unreported.is_none();
+        unreported.map(Err).or_else(|| self.find(wish))
     }
 
     /// The answer to a call's request, if there is one; then the request ends.
@@ -250,7 +250,7 @@ impl LeaseTask {
         self.serve();
         self.answer(|_, wish| wish.seeks().then(|| Err(error.clone())));
         self.wanted = false;
-        self.untold = (self.requests.is_empty() && matches!(self.stage, Stage::Opening)).then_some(error);
+        self.unreported = (self.requests.is_empty() && matches!(self.stage, Stage::Opening)).then_some(error);
     }
 
     /// Returns whether the number has been released, and no note is left to write.

@@ -51,7 +51,7 @@ impl LeaseTask {
             left_by: Weak::new(),
             requests: Requests::default(),
             reason: None,
-            untold: None,
+            unreported: None,
             late: None,
             ..*self
         }

@@ -26,7 +26,7 @@ impl LeaseTask {
         };
         if loss.orderly {
             let text = format!("node number {node} {by} after its bound had passed: no further IDs are issued under it");
-            return self.tell(Level::Warning, event::LEASE_LOST, |_| (text, fields));
+            return self.log(Level::Warning, event::LEASE_LOST, |_| (text, fields));
         }
         let layout = &self.contract.terms.layout;
         let start_ms = |stamp: u64| layout.tick_start_ms(stamp >> layout.sequence().bits());
@@ -47,7 +47,7 @@ impl LeaseTask {
             "node number {node} {by} before its bound had passed: its record was removed or changed from outside, or the store was restored \
              from a backup; no further IDs are issued under it; {repeated}"
         );
-        self.tell(Level::Error, event::LEASE_LOST, |_| (text, fields));
+        self.log(Level::Error, event::LEASE_LOST, |_| (text, fields));
     }
 
     /// Takes the outcome of writing a note. A note that failed is written again later, as long as the generator is open.

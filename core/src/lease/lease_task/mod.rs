@@ -46,6 +46,7 @@ const KEPT_MS: u64 = 10_000;
 /// The pause between two looks at a grant that begins later: the clock may be set before that.
 const LOOK_MS: u64 = 1_000;
 
+/// One lease of a process, under the lock of its worker.
 pub(super) struct LeaseTask {
     /// The number by which calls find the task. No other task of the worker has had it. Not the node number.
     pub(super) number: u64,
@@ -74,17 +75,19 @@ pub(super) struct LeaseTask {
     /// The reason why callers wait, where it is known: a busy store, or a grant that begins later.
     reason: Option<Error>,
     /// The failure of an opening that no caller was waiting for. The next opener gets it.
-    untold: Option<Error>,
+    unreported: Option<Error>,
     /// The error to report while renewals are late.
     late: Option<Error>,
     pub(super) company: Company,
 }
 
+/// The stage of a lease task: see the picture above.
 enum Stage {
     /// There is no generator yet. The first grant makes one.
     Opening,
     /// The generator has no lease of this process, because it was inherited from a parent, or its lease was released.
     Unleased(Arc<SharedGenerator>),
+    /// The generator mints under a lease.
     Serving {
         shared: Arc<SharedGenerator>,
         /// The owner of the lease that the generator mints under, which was swapped in for the grant with this token.
@@ -129,7 +132,7 @@ impl LeaseTask {
             releasing: false,
             counts: LeaseCounts::default(),
             note: None,
-            untold: None,
+            unreported: None,
             late: None,
             company: Company::ANY,
         }
@@ -223,7 +226,7 @@ impl LeaseTask {
         let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.environment.mono_ms(), next: 0 });
         let store = self.protocol.store();
         self.protocol.done(reply, now);
-        self.count_and_tell(store);
+        self.count_and_log(store);
         // The status is published before any call can use the confirmed bound.
         if self.protocol.grant().is_some() && self.protocol.trouble().is_none() {
             self.report(self.late.as_ref(), process);
@@ -288,7 +291,7 @@ impl LeaseTask {
 
     /// Returns whether no caller wants the number any more.
     fn is_unwanted(&self, now_ms: u64) -> bool {
-        self.unwanted || self.has_told() || now_ms >= self.kept_until()
+        self.unwanted || self.has_failed() || now_ms >= self.kept_until()
     }
 
     /// Ends the lease, and begins to release its number with the last issued stamp as its bound.
@@ -382,14 +385,14 @@ impl LeaseTask {
                 (shared, owner)
             }
         };
-        self.tell(Level::Info, event::LEASE_TAKEN, |lease_task| {
+        self.log(Level::Info, event::LEASE_TAKEN, |lease_task| {
             let (node, until) = (grant.node, lease_task.until(grant.bound));
             let text = until.as_ref().map_or_else(String::new, |until| format!(", and covers IDs up to {until} until it is extended"));
             let fields = std::iter::once(("node", node.to_string())).chain(until.map(|until| ("until", until)));
             (format!("node number {node} is leased{text}"), fields.collect())
         });
         self.stage = Stage::Serving { shared, owner, token: grant.token, spare };
-        (self.wanted, self.untold, self.reason, self.noticed) = (false, None, None, false);
+        (self.wanted, self.unreported, self.reason, self.noticed) = (false, None, None, false);
     }
 
     /// The failure of the last attempt, with the name of its store.
@@ -405,7 +408,7 @@ impl LeaseTask {
     }
 
     /// Counts the outcome of a call, and logs what it changed; `store` is the incarnation that was known before.
-    fn count_and_tell(&mut self, store: Option<(u64, String)>) {
+    fn count_and_log(&mut self, store: Option<(u64, String)>) {
         self.counts.renewals = self.protocol.renewals();
         self.counts.failures += u64::from(self.protocol.trouble().is_some());
         if let Some(loss) = self.protocol.take_loss() {
@@ -413,14 +416,14 @@ impl LeaseTask {
             self.lose(&loss);
         }
         if store.is_some() && store != self.protocol.store() {
-            self.tell(Level::Warning, event::STORE_CHANGED, |_| {
+            self.log(Level::Warning, event::STORE_CHANGED, |_| {
                 ("the store is another one, or has lost writes: leases are confirmed anew".to_owned(), vec![])
             });
         }
     }
 
     /// Logs an event whose text begins with the store and the namespace.
-    fn tell(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::Parts) {
+    fn log(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::Parts) {
         event::tell(level, name, || self.named(make(self)));
     }
 
@@ -438,10 +441,10 @@ impl LeaseTask {
     }
 
     /// Logs that calls for the lease fail, or that they succeed again.
-    fn tell_of_trouble(&self, shared: &SharedGenerator, before: &Status, trouble: Option<&(Error, i64)>) {
+    fn log_trouble(&self, shared: &SharedGenerator, before: &Status, trouble: Option<&(Error, i64)>) {
         let node = shared.generator.lease.get().node;
         match (&before.trouble, trouble) {
-            (None, Some((error, since_ms))) => self.tell(Level::Warning, event::LEASE_FAILING, |lease_task| {
+            (None, Some((error, since_ms))) => self.log(Level::Warning, event::LEASE_FAILING, |lease_task| {
                 let (code, error, since) = (error.kind().name().to_owned(), error.to_string(), show_instant(*since_ms));
                 let failed = vec![("code", code), ("error", error.clone()), ("since", since)];
                 // The number in a forked child's memory is its parent's.
@@ -454,7 +457,7 @@ impl LeaseTask {
                 let fields = std::iter::once(("node", node.to_string())).chain(failed);
                 (text, fields.chain(until.map(|until| ("until", until))).collect())
             }),
-            (Some((_, since_ms)), None) => self.tell(Level::Info, event::LEASE_MENDED, |_| {
+            (Some((_, since_ms)), None) => self.log(Level::Info, event::LEASE_MENDED, |_| {
                 let since = show_instant(*since_ms);
                 // The generator does not use a number yet that was just leased.
                 let node = self.protocol.grant().map_or(node, |grant| grant.node);
@@ -472,7 +475,7 @@ impl LeaseTask {
         let since_ms = before.trouble.as_ref().map_or_else(|| process.environment.unix_ms(), |(_, since_ms)| *since_ms);
         let trouble = trouble.map(|error| (error.clone(), since_ms));
         let left = self.protocol.grant().map_or(before.left, |grant| grant.left);
-        self.tell_of_trouble(shared, &before, trouble.as_ref());
+        self.log_trouble(shared, &before, trouble.as_ref());
         let counts = self.counts;
         if before.trouble != trouble || before.left != left || before.counts != counts {
             leased.status.store(Arc::new(Status { left, trouble, counts }));
