@@ -2,7 +2,6 @@
 
 use super::{KEPT_MS, LeaseTask, Stage};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event;
 use crate::lease::contract::Contract;
 use crate::lease::shared::SharedGenerator;
 use std::sync::Arc;
@@ -256,17 +255,5 @@ impl LeaseTask {
     /// Returns whether the number has been released, and no note is left to write.
     pub(in crate::lease) fn has_left(&self) -> bool {
         self.is_leaving() && self.protocol.is_idle() && self.note.is_none()
-    }
-
-    /// Returns the reason why calls wait, if it is known.
-    pub(in crate::lease) fn reason(&self) -> Option<Error> {
-        self.reason.as_ref().or_else(|| self.protocol.awaits()).cloned()
-    }
-
-    /// Returns an event with the reason, once: for people who look at a program that does not start.
-    pub(in crate::lease) fn notice(&mut self) -> Option<event::Parts> {
-        let reason = self.reason().filter(|_| !self.noticed)?.to_string();
-        self.noticed = true;
-        Some(self.named((format!("waiting: {reason}"), vec![("reason", reason)])))
     }
 }

@@ -6,7 +6,10 @@
 //! only sets a flag (`wanted`), so any number of such calls costs no memory.
 //!
 //! A lease task is *unwanted* if no caller came back for it, or if a caller needs the number with other policies. A *spare* is a first
-//! handle that no caller has taken yet. `loss.rs` handles a lost lease.
+//! handle that no caller has taken yet.
+//!
+//! `grant.rs` hands the protocol's grants to the generator, `loss.rs` handles a lost lease, and `reports.rs` has what programs and
+//! operators see of it.
 //!
 //! ```text
 //!            grant                       release_node(), fork
@@ -19,7 +22,9 @@
 mod callers;
 #[cfg(all(test, not(loom)))]
 mod copy;
+mod grant;
 mod loss;
+mod reports;
 
 pub(super) use callers::{Answer, Wish};
 
@@ -28,23 +33,16 @@ use super::connection::is_busy;
 use super::contract::Contract;
 use super::environment::Process;
 use super::overlap::Overlap;
-use super::protocol::{Do, Grant, Now, Protocol, Reply, Terms};
-use super::shared::{LeaseCounts, Leased, SharedGenerator, Status};
-use crate::clock::Clock;
+use super::protocol::{Do, Now, Protocol, Reply};
+use super::shared::{LeaseCounts, SharedGenerator};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{self, Level};
-use crate::generator::{self, Generator, Owner};
+use crate::generator::Owner;
 use crate::request::Requests;
-use crate::stats;
-use crate::time::{show_duration, show_instant};
-use arc_swap::ArcSwap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 /// The time for which a number is kept for a caller that could not wait and may retry.
 const KEPT_MS: u64 = 10_000;
-/// The pause between two looks at a grant that begins later: the clock may be set before that.
-const LOOK_MS: u64 = 1_000;
 
 /// One lease of a process, under the lock of its worker.
 pub(super) struct LeaseTask {
@@ -204,22 +202,6 @@ impl LeaseTask {
         self.protocol.grant().is_some()
     }
 
-    /// Notes how late the worker is with a renewal, and the worker's explanation. The lease counts as failing until a renewal is in time.
-    pub(super) fn note_lateness(&mut self, late_ms: u64, why: impl FnOnce() -> String, process: &Process) {
-        if !self.protocol.is_due(process.environment.mono_ms()) {
-            return;
-        }
-        self.late = (late_ms > self.contract.terms.renew_ms).then(|| {
-            let (address, namespace) = (&self.contract.address, &self.contract.namespace);
-            let late = show_duration(late_ms);
-            let why = format!("store={address} namespace={namespace}: leases are renewed {late} late: {}", why());
-            Error::new(ErrorKind::StoreUnreachable, why)
-        });
-        if self.late.is_some() {
-            self.report(self.late.as_ref(), process);
-        }
-    }
-
     /// Takes the reply to a call.
     pub(super) fn done(&mut self, reply: Result<Reply>, process: &Process) {
         // The clock may have been set during the call.
@@ -294,22 +276,6 @@ impl LeaseTask {
         self.unwanted || self.has_failed() || now_ms >= self.kept_until()
     }
 
-    /// Ends the lease, and begins to release its number with the last issued stamp as its bound.
-    fn give_up(&mut self) {
-        let grant = self.protocol.grant();
-        let frozen = match &self.stage {
-            Stage::Serving { shared, owner, token, .. } => {
-                let next = shared.generator.lease.freeze(owner);
-                // If the last stamp is unknown, the whole grant counts as issued.
-                grant.filter(|grant| grant.token == *token).map(|grant| next.unwrap_or(grant.bound.saturating_add(1)))
-            }
-            _ => None,
-        };
-        // A grant that the generator does not use yet has issued nothing.
-        self.protocol.release(frozen.unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));
-        self.releasing = true;
-    }
-
     /// Returns the instant of a step, by the generator's clock if there is one.
     ///
     /// # Errors
@@ -321,30 +287,6 @@ impl LeaseTask {
             None => (self.contract.terms.layout.tick_of(process.environment.unix_ms())?, 0),
         };
         Ok(Now { tick, mono_ms: process.environment.mono_ms(), next })
-    }
-
-    /// Hands the protocol's grant to the generator. A later bound takes effect at once, and a new grant at its first tick. Returns when to
-    /// look again for a first tick that lies ahead, or `u64::MAX`.
-    fn settle(&mut self, now: Now, process: &Process) -> u64 {
-        let Some(grant) = self.protocol.grant().filter(|_| !self.is_leaving()) else { return u64::MAX };
-        if let Stage::Serving { shared, owner, token, .. } = &self.stage
-            && *token == grant.token
-        {
-            shared.generator.lease.extend(owner, grant.bound);
-            return u64::MAX;
-        }
-        let ahead = self.shared().map_or(self.contract.terms.ahead_ticks, |shared| shared.generator.ahead_ticks(now.tick));
-        let first_tick = grant.first >> self.contract.terms.layout.sequence().bits();
-        if self.contract.manual_clock || first_tick <= now.tick.saturating_add(ahead) {
-            self.begin(grant, process);
-            return u64::MAX;
-        }
-        let begins_ms = self.contract.terms.layout.tick_start_ms(first_tick.saturating_sub(ahead));
-        let (node, begins) = (grant.node, show_instant(begins_ms));
-        let why =
-            format!("node number {node} is leased, and begins at {begins}: above what was issued before it, here or under that number");
-        self.reason = Some(Error::new(ErrorKind::LeaseExhausted, why));
-        now.mono_ms + u64::try_from(begins_ms - process.environment.unix_ms()).unwrap_or(0).clamp(1, LOOK_MS)
     }
 
     /// Ends an attempt, once the protocol rests. Publishes its outcome, and reports a failure to waiting callers.
@@ -359,126 +301,6 @@ impl LeaseTask {
             Some(error) if is_busy(&error) => self.reason = Some(error),
             Some(error) => self.fail(error),
             None => {}
-        }
-    }
-
-    /// Makes the generator mint under a grant. The first grant makes the generator.
-    fn begin(&mut self, grant: Grant, process: &Process) {
-        let layout = &self.contract.terms.layout;
-        let lease = generator::Lease::new(process.number, grant.node, layout.node_bits_of(grant.node), grant.first, grant.bound);
-        let spare = !matches!(self.stage, Stage::Unleased(_) | Stage::Serving { spare: false, .. });
-        let (shared, owner) = match std::mem::replace(&mut self.stage, Stage::Leaving) {
-            Stage::Unleased(shared) | Stage::Serving { shared, .. } => {
-                let owner = shared.generator.swap(lease);
-                (shared, owner)
-            }
-            Stage::Opening | Stage::Leaving => {
-                let manual = self.contract.manual_clock;
-                let clock = if manual { Clock::manual() } else { process.environment.clock() };
-                let seen = if manual { 0 } else { layout.tick_of(process.environment.unix_ms()).unwrap_or(0) };
-                let (generator, owner) = Generator::leased(layout.clone(), self.contract.policies, clock, lease, seen, process.mark);
-                let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None, counts: self.counts });
-                let home = Arc::clone(&process.home);
-                let leased = Leased { contract: Arc::clone(&self.contract), status, home, task: self.number.into() };
-                let shared = Arc::new(SharedGenerator::new(generator, manual, Arc::clone(&self.contract.spec), Some(leased)));
-                stats::register(Arc::downgrade(&shared) as _);
-                (shared, owner)
-            }
-        };
-        self.log(Level::Info, event::LEASE_TAKEN, |lease_task| {
-            let (node, until) = (grant.node, lease_task.until(grant.bound));
-            let text = until.as_ref().map_or_else(String::new, |until| format!(", and covers IDs up to {until} until it is extended"));
-            let fields = std::iter::once(("node", node.to_string())).chain(until.map(|until| ("until", until)));
-            (format!("node number {node} is leased{text}"), fields.collect())
-        });
-        self.stage = Stage::Serving { shared, owner, token: grant.token, spare };
-        (self.wanted, self.unreported, self.reason, self.noticed) = (false, None, None, false);
-    }
-
-    /// The failure of the last attempt, with the name of its store.
-    fn trouble(&self) -> Option<Error> {
-        let error = self.protocol.trouble()?;
-        let text = error.to_string();
-        let (address, namespace) = (&self.contract.address, &self.contract.namespace);
-        // Errors of the store's client name the store, and those of the protocol do not.
-        if text.starts_with("store=") || text.contains(&address.to_string()) {
-            return Some(error.clone());
-        }
-        Some(error.clone().named(&format!("store={address} namespace={namespace}")))
-    }
-
-    /// Counts the outcome of a call, and logs what it changed; `store` is the incarnation that was known before.
-    fn count_and_log(&mut self, store: Option<(u64, String)>) {
-        self.counts.renewals = self.protocol.renewals();
-        self.counts.failures += u64::from(self.protocol.trouble().is_some());
-        if let Some(loss) = self.protocol.take_loss() {
-            self.counts.lost += 1;
-            self.lose(&loss);
-        }
-        if store.is_some() && store != self.protocol.store() {
-            self.log(Level::Warning, event::STORE_CHANGED, |_| {
-                ("the store is another one, or has lost writes: leases are confirmed anew".to_owned(), vec![])
-            });
-        }
-    }
-
-    /// Logs an event whose text begins with the store and the namespace.
-    fn log(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::Parts) {
-        event::tell(level, name, || self.named(make(self)));
-    }
-
-    /// Adds the store and the namespace to an event, at the beginning.
-    fn named(&self, (text, fields): event::Parts) -> event::Parts {
-        let (store, namespace) = (self.contract.address.to_string(), self.contract.namespace.clone());
-        let text = format!("store={store} namespace={namespace}: {text}");
-        (text, [vec![("store", store), ("namespace", namespace)], fields].concat())
-    }
-
-    /// The last instant whose IDs a bound covers; `None` for a disposable number, which has no end.
-    fn until(&self, bound: u64) -> Option<String> {
-        let Terms { layout, disposable, .. } = &*self.contract.terms;
-        (!disposable).then(|| show_instant(layout.stamp_end_ms(bound) - 1))
-    }
-
-    /// Logs that calls for the lease fail, or that they succeed again.
-    fn log_trouble(&self, shared: &SharedGenerator, before: &Status, trouble: Option<&(Error, i64)>) {
-        let node = shared.generator.lease.get().node;
-        match (&before.trouble, trouble) {
-            (None, Some((error, since_ms))) => self.log(Level::Warning, event::LEASE_FAILING, |lease_task| {
-                let (code, error, since) = (error.kind().name().to_owned(), error.to_string(), show_instant(*since_ms));
-                let failed = vec![("code", code), ("error", error.clone()), ("since", since)];
-                // The number in a forked child's memory is its parent's.
-                if !shared.generator.has_lease() {
-                    return (format!("no node number can be leased: {error}"), failed);
-                }
-                let until = lease_task.until(shared.generator.lease.get().bound());
-                let text = until.as_ref().map_or_else(String::new, |until| format!("; it covers IDs up to {until}"));
-                let text = format!("the lease of node number {node} cannot be extended{text}: {error}");
-                let fields = std::iter::once(("node", node.to_string())).chain(failed);
-                (text, fields.chain(until.map(|until| ("until", until))).collect())
-            }),
-            (Some((_, since_ms)), None) => self.log(Level::Info, event::LEASE_MENDED, |_| {
-                let since = show_instant(*since_ms);
-                // The generator does not use a number yet that was just leased.
-                let node = self.protocol.grant().map_or(node, |grant| grant.node);
-                let text = format!("the store answers again for the lease of node number {node}, which it did not since {since}");
-                (text, vec![("node", node.to_string()), ("since", since)])
-            }),
-            _ => {}
-        }
-    }
-
-    /// Publishes the status of the lease for [`SharedGenerator`], and logs if calls begin to fail or recover.
-    fn report(&self, trouble: Option<&Error>, process: &Process) {
-        let Some((shared, leased)) = self.shared().and_then(|shared| Some((shared, shared.leased.as_ref()?))) else { return };
-        let before = leased.status.load();
-        let since_ms = before.trouble.as_ref().map_or_else(|| process.environment.unix_ms(), |(_, since_ms)| *since_ms);
-        let trouble = trouble.map(|error| (error.clone(), since_ms));
-        let left = self.protocol.grant().map_or(before.left, |grant| grant.left);
-        self.log_trouble(shared, &before, trouble.as_ref());
-        let counts = self.counts;
-        if before.trouble != trouble || before.left != left || before.counts != counts {
-            leased.status.store(Arc::new(Status { left, trouble, counts }));
         }
     }
 }
