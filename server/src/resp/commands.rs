@@ -62,7 +62,7 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
     let port = &shared.metrics.resp;
     // What ends a connection is answered at any rate: the commands of a web page, which follow, must not be. A lent store has places of its own,
     // and nobody else at this address may keep a lease from being extended, nor its program from logging in for that.
-    let is_free = matches!(name, b"QUIT" | b"POST" | b"HOST:" | b"AUTH" | b"FRAZIL.STORE");
+    let is_free = matches!(name, b"QUIT" | b"POST" | b"HOST:" | b"AUTH" | b"HELLO" | b"FRAZIL.STORE");
     let begun = if is_free { Ok(()) } else { shared.begin(session.peer.address()) };
     let done = match name {
         _ if begun.is_err() => begun,
