@@ -12,8 +12,8 @@
 //! nothing of its neighbours, and what is torn or lost by a bad disk is one slot. A namespace of 1000
 //! slots takes 8 MiB, and it is read in 10 ms; one of 2^20 is read in seconds, so it needs a long timeout.
 //!
-//! A namespace's folder is made when it is first asked for, also by a load. Its name is the namespace's, encoded where a system takes two
-//! such names for one: see [`names`].
+//! A namespace's folder is made by its first write. Its name is the namespace's, encoded where a system takes two such names for one: see
+//! [`names`].
 //!
 //! **The locks** are taken for one compare-and-set and given back before the call returns, so
 //! nobody waits for a process longer than for its disk. Nothing is kept between calls: no descriptor, and no
@@ -21,7 +21,7 @@
 //! and the slots one after the other; each is guarded by its own swap. Only a record that is being written, or was left so, is
 //! waited for, and then read under its lock.
 //!
-//! **The clock** is the kernel's, read from the lock file's mtime, see [`lock`]. All processes see the same
+//! **The clock** is the kernel's, read from the lock file's mtime where there is one, see [`lock`]. All processes see the same
 //! one, also those whose own clock is faked. A folder has no identity that its records could name: one that was copied or brought back from
 //! a backup is not told from the first. Only a server that lends it tells it from others: see [`origin`].
 //!
@@ -64,8 +64,6 @@ struct FileStore {
     dir: PathBuf,
     rules: Rules,
     timeout: Duration,
-    /// Nothing is made.
-    looks: bool,
 }
 
 /// The store in a folder, which is made on first use.
@@ -77,7 +75,7 @@ struct FileStore {
 /// `STORE_UNSUITABLE` for a file system that cannot keep a lease, or for a file in the folder's place;
 /// `STORE_AUTH`, `STORE_READONLY` where the folder cannot be made; `SPEC` for an empty, relative or too long name.
 pub(super) fn connect(dir: &Path, explicit: bool, timeout: Duration) -> Result<Box<dyn Store>> {
-    open(dir, Rules { explicit, private: !explicit }, timeout, false)
+    open(dir, Rules { explicit, private: !explicit }, timeout)
 }
 
 /// The store in a folder that the user named, to look at; `None` where there is no folder.
@@ -86,7 +84,7 @@ pub(super) fn connect(dir: &Path, explicit: bool, timeout: Duration) -> Result<B
 /// As [`connect`].
 #[cfg(feature = "admin")]
 pub(super) fn look(dir: &Path, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
-    dir.exists().then(|| open(dir, Rules { explicit: true, private: false }, timeout, true)).transpose()
+    dir.exists().then(|| open(dir, Rules { explicit: true, private: false }, timeout)).transpose()
 }
 
 /// `store=local`, to look at; `None` where there is no folder.
@@ -96,7 +94,7 @@ pub(super) fn look(dir: &Path, timeout: Duration) -> Result<Option<Box<dyn Store
 #[cfg(feature = "admin")]
 pub(super) fn look_local(timeout: Duration) -> Result<Option<Box<dyn Store>>> {
     let dir = local_dir()?;
-    dir.exists().then(|| open(&dir, Rules { explicit: folder::is_given(), private: true }, timeout, true)).transpose()
+    dir.exists().then(|| open(&dir, Rules { explicit: folder::is_given(), private: true }, timeout)).transpose()
 }
 
 /// `store=local`: the store in [`local_dir`], which must be this account's own.
@@ -104,10 +102,10 @@ pub(super) fn look_local(timeout: Duration) -> Result<Option<Box<dyn Store>>> {
 /// # Errors
 /// As [`connect`] and [`local_dir`]; also `STORE_UNSUITABLE` for a folder of another account, or one that others may write to.
 pub(super) fn connect_local(timeout: Duration) -> Result<Box<dyn Store>> {
-    open(&local_dir()?, Rules { explicit: folder::is_given(), private: true }, timeout, false)
+    open(&local_dir()?, Rules { explicit: folder::is_given(), private: true }, timeout)
 }
 
-fn open(dir: &Path, rules: Rules, timeout: Duration, looks: bool) -> Result<Box<dyn Store>> {
+fn open(dir: &Path, rules: Rules, timeout: Duration) -> Result<Box<dyn Store>> {
     if dir.as_os_str().is_empty() {
         return Err(Error::new(ErrorKind::Spec, "store=file: names no folder: write file:DIR, as in file:/var/lib/frazil"));
     }
@@ -120,26 +118,28 @@ fn open(dir: &Path, rules: Rules, timeout: Duration, looks: bool) -> Result<Box<
         return Err(refusal::error(dir, ErrorKind::Spec, why));
     }
     folder::prepare(dir, rules)?;
-    Ok(Box::new(FileStore { dir: dir.to_owned(), rules, timeout, looks }))
+    Ok(Box::new(FileStore { dir: dir.to_owned(), rules, timeout }))
 }
 
 impl FileStore {
-    /// Works in a namespace's folder, which is made where it is not there. Where it is removed under the work, which then says `None`, it is
-    /// made again, once or twice.
+    /// Works in a namespace's folder, which is made where it is not there. If it is removed during the work, which then returns `None`, it
+    /// is made again, once or twice.
     fn within<T>(&self, namespace: &str, mut work: impl FnMut(&Space<'_>) -> Result<Option<T>>) -> Result<T> {
         let deadline = Instant::now() + self.timeout;
-        let name = names::encode(namespace);
-        let mut make = false;
-        for _ in 0..3 {
-            if let Some(folder) = system::namespace(&self.dir, &name, self.rules, make)?
-                && let Some(done) = work(&Space { dir: &self.dir, folder, timeout: self.timeout, deadline })?
+        for make in [false, true, true] {
+            if let Some(space) = self.space(namespace, make, deadline)?
+                && let Some(done) = work(&space)?
             {
                 return Ok(done);
             }
             folder::prepare(&self.dir, self.rules)?;
-            make = true;
         }
-        Err(lock::vanishing(&self.dir, &self.dir.join(name)))
+        Err(lock::vanishing(&self.dir, &self.dir.join(names::encode(namespace))))
+    }
+
+    fn space(&self, namespace: &str, make: bool, deadline: Instant) -> Result<Option<Space<'_>>> {
+        let folder = system::namespace(&self.dir, &names::encode(namespace), self.rules, make)?;
+        Ok(folder.map(|folder| Space { dir: &self.dir, folder, timeout: self.timeout, deadline }))
     }
 }
 
@@ -149,10 +149,9 @@ impl Store for FileStore {
     }
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
-        if self.looks && system::namespace(&self.dir, &names::encode(namespace), self.rules, false)?.is_none() {
-            return Ok(Loaded::default());
-        }
-        self.within(namespace, |space| space.load(&which))
+        let loaded = self.space(namespace, false, Instant::now() + self.timeout)?.map(|space| space.load(&which)).transpose()?.flatten();
+        // The time of a removed namespace begins its next incarnation.
+        Ok(loaded.unwrap_or_else(|| Loaded { time_ms: Some(system::now_ms()), ..Loaded::default() }))
     }
 
     #[cfg(feature = "lend")]

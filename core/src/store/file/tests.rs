@@ -69,7 +69,7 @@ fn at(dir: &Path) -> Box<dyn Store> {
 /// The namespace's lock, as a writer of the meta record has it; dropped, it is given back.
 fn lock(dir: &Path, timeout: Duration) -> Result<Lock> {
     let rules = folder::Rules { explicit: true, private: false };
-    FileStore { dir: dir.to_owned(), rules, timeout, looks: false }.within(NS, |space| match space.lock(Key::Meta, || Ok(true))? {
+    FileStore { dir: dir.to_owned(), rules, timeout }.within(NS, |space| match space.lock(Key::Meta, || Ok(true))? {
         Taken::Held(lock) => Ok(Some(lock)),
         _ => Ok(None),
     })
@@ -138,7 +138,9 @@ fn scenario() {
         "suite" => suite::run(&|| at(&dir)),
         "time" => {
             let here = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
-            println!("here={here}\ntime={}", at(&dir).load(NS, Which::All).unwrap().time_ms.unwrap());
+            for (key, namespace) in [("time", NS), ("new", "new")] {
+                println!("here={here}\n{key}={}", at(&dir).load(namespace, Which::All).unwrap().time_ms.unwrap());
+            }
         }
         other => platform::scenario(other, &dir),
     }
@@ -359,8 +361,9 @@ fn what_is_no_record_is_left_alone() {
 #[test]
 fn names_that_lead_elsewhere_are_refused() {
     let temp = Temp::new();
+    let first = Swap::of_meta(String::new(), None, META.to_owned(), i64::MAX);
     for (namespace, folder) in [(".", "%2e"), ("..", "%2e%2e"), ("../x", "%2e.%2fx"), ("nul", "%6eul")] {
-        temp.store().load(namespace, Which::All).unwrap();
+        assert_eq!(temp.store().swap(namespace, &first).unwrap(), Swapped::Done);
         assert!(temp.0.join(folder).join(".lock").is_file(), "{namespace}");
     }
     assert_eq!(fs::read_dir(&temp.0).unwrap().count(), 4);
@@ -383,6 +386,28 @@ fn a_file_where_a_folder_belongs() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     expect(&temp.store().load(NS, Which::All).unwrap_err(), ErrorKind::StoreUnsuitable, &["file is needed"]);
+}
+
+/// Clients that may use any namespace could otherwise fill the disk of a server with folders.
+#[test]
+fn a_load_makes_no_folder() {
+    let temp = Temp::new();
+    for which in [Which::All, Which::One(7)] {
+        let loaded = temp.store().load(NS, which).unwrap();
+        assert_eq!((loaded.meta, loaded.slots), (None, vec![]));
+    }
+    assert_eq!(fs::read_dir(&temp.0).unwrap().count(), 0);
+}
+
+/// Its processes must begin a new incarnation in the place of the one that they know, above all that was confirmed there.
+#[test]
+fn a_removed_namespace_still_has_the_stores_time() {
+    let temp = Temp::filled();
+    let mut store = temp.store();
+    let before = store.load(NS, Which::All).unwrap().time_ms.unwrap();
+    fs::remove_dir_all(temp.0.join(NS)).unwrap();
+    let after = store.load(NS, Which::All).unwrap().time_ms.unwrap();
+    assert!((before..before + 60_000).contains(&after), "{before}, then {after}");
 }
 
 #[test]

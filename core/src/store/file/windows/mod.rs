@@ -12,7 +12,7 @@ pub(super) use home::home;
 pub(super) use place::bad_disk;
 #[cfg(feature = "lend")]
 pub(super) use place::sync_folder;
-pub(super) use place::{Folder, Status, hint, is_at, is_bad_disk, read_clock, sync_names, write_at};
+pub(super) use place::{Folder, Status, hint, is_at, is_bad_disk, now_ms, read_clock, sync_names, write_at};
 pub(super) use volume::check as check_volume;
 #[cfg(feature = "admin")]
 pub(in crate::store) use volume::passing;
