@@ -1,6 +1,7 @@
 //! Ports: how connections are accepted, limited and ended.
 
 use crate::config::Place;
+use crate::heap;
 use crate::log;
 use crate::metrics::Port;
 use crate::stop::Stop;
@@ -185,6 +186,7 @@ pub struct Open {
 impl Open {
     fn new(port: &Arc<Port>, place: OwnedSemaphorePermit) -> Self {
         port.open.inc();
+        heap::came();
         Open { port: Arc::clone(port), _place: place }
     }
 }
@@ -192,5 +194,6 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.port.open.dec();
+        heap::left();
     }
 }

@@ -15,7 +15,7 @@
 //! | `mint`, `yielding` | IDs without blocking the event loop |
 //! | `metrics` | counters and histograms |
 //! | `shared` | the state that all connections share |
-//! | `listen`, `unix_socket`, `fd_limit` | ports and limits |
+//! | `listen`, `unix_socket`, `fd_limit`, `heap` | ports, limits, and the memory of connections |
 //! | `stop`, `cancel_on`, `lingering_close` | the end of the server, of some work, and of a connection |
 //! | `protocol`, `dispatch`; `http`, `resp`, `admin` | the protocols of the ports, and the code that speaks them |
 //! | `systemd` | systemd |
@@ -31,6 +31,7 @@ mod dispatch;
 mod fd_limit;
 mod generators;
 mod health;
+mod heap;
 mod http;
 mod lend;
 mod lingering_close;

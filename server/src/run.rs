@@ -10,7 +10,7 @@ use crate::proxies::Proxies;
 use crate::shared::Shared;
 use crate::stop::{self, Stop};
 use crate::tls::Tls;
-use crate::{fd_limit, log, systemd};
+use crate::{fd_limit, heap, log, systemd};
 use frazil::{Error, ErrorKind, Result, Wait};
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,6 +72,7 @@ async fn serve(config: Config) -> Result<()> {
     let lost = shared.metrics.log_lines_lost.clone();
     log::write_aside(move |lines| _ = lost.inc_by(lines)).map_err(internal)?;
     tokio::spawn(systemd::watch());
+    tokio::spawn(heap::shrink());
     // Addresses first: errors in them show at once.
     let bound = config.places.into_iter().map(|(protocol, place)| Ok((protocol, listen::bind(place)?))).collect::<Result<Vec<_>>>()?;
     let (admin, public): (Vec<_>, Vec<_>) = bound.into_iter().partition(|(protocol, _)| *protocol == Protocol::Admin);

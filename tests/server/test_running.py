@@ -377,6 +377,23 @@ def test_idle_connections_are_small(tmp_path):
             assert (resident_kib(server) - before) / count < most_kib
 
 
+def test_memory_is_returned_when_a_crowd_has_left(tmp_path):
+    """glibc kept all of what 5,000 connections had needed, and with each crowd it kept more."""
+    with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server:
+        count = 900
+        for port, ask in (("http", b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n"), ("resp", b"INCR orders\r\n")):
+            before = resident_kib(server)
+            with contextlib.ExitStack() as stack:
+                for _ in range(count):
+                    client = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port])))
+                    client.sendall(ask)
+                    assert client.recv(1000)
+                most = resident_kib(server)
+                assert most - before > 2 * count
+            few = before + (most - before) // 3
+            assert process.await_true(lambda few=few: resident_kib(server) < few, 20), (port, before, most, resident_kib(server))
+
+
 def test_a_large_answer_leaves_no_room_behind(tmp_path):
     """A connection that has had one and is idle is nearly as small as any other."""
     with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server, contextlib.ExitStack() as stack:
