@@ -18,6 +18,8 @@ WIDE = "layout='time:41@1ms node:2 sequence:20 epoch:2025-01-01' node=1"
 NAMES = ["orders=standard node=1", f"wide={WIDE}", "invoice=segment store=memory step=1000000"]
 # What pace sends.
 ONE = "POST /v1/orders/next HTTP/1.1\\r\\nhost: localhost\\r\\n\\r\\n"
+# The same, as curl and many libraries send it.
+USUAL = "POST /v1/orders/next?n=1 HTTP/1.1\\r\\nHost: localhost:8080\\r\\nUser-Agent: ids/1.0\\r\\nAccept: */*\\r\\n\\r\\n"
 INCR = "*2\\r\\n$4\\r\\nINCR\\r\\n$7\\r\\ninvoice\\r\\n"
 
 

@@ -13,7 +13,7 @@ import socket
 import sys
 import tempfile
 
-from common import INCR, NAMES, ONE, PATIENCE_S, Server, frazil_server, process, redis_server, row, table
+from common import INCR, NAMES, ONE, PATIENCE_S, USUAL, Server, frazil_server, process, redis_server, row, table
 
 # A slip of "orders".
 NONE = ONE.replace("orders", "ordesr")
@@ -68,6 +68,8 @@ def main(program, tools, wanted=""):
         (f"HTTP; hyper alone{title}", (1, 16), (frazil, 3, (0, http)), (lambda port, more=more: [floor, port, *more], 1, (0, http)))
         for title, more in [("", []), (" with its time limit", ["limited"])]
     ]
+    usual, limited = (0, (USUAL, b'"]}')), lambda port: [floor, port, "limited"]
+    pairs.append(("HTTP with usual headers and `?n=1`; hyper alone with its time limit", (1,), (frazil, 3, usual), (limited, 1, usual)))
     pairs.append(("`INCR`; redis-server", (1, 16, 128), (frazil, 3, (1, resp)), (redis_server, 1, (0, resp))))
     of_10_000 = frazil_server(program, names=NAMES + [f"name-{number:05}=standard node={number % 1024}" for number in range(10_000)])
     for title, names in [("", frazil), (" of 10,000", of_10_000)]:

@@ -60,19 +60,19 @@ impl Body for Whole {
     }
 }
 
-pub fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+pub fn of_type(content_type: HeaderValue, body: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Whole::new(body.into()));
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer.headers_mut().insert(CONTENT_TYPE, content_type);
+    answer.headers_mut().insert(CACHE_CONTROL, const { HeaderValue::from_static("no-store") });
     answer
 }
 
 pub fn json(body: impl Into<Bytes>) -> Answer {
-    of_type("application/json", body)
+    of_type(const { HeaderValue::from_static("application/json") }, body)
 }
 
 pub fn plain(body: impl Into<Bytes>) -> Answer {
-    of_type("text/plain; charset=utf-8", body)
+    of_type(const { HeaderValue::from_static("text/plain; charset=utf-8") }, body)
 }
 
 /// Makes a refusal in JSON.

@@ -10,7 +10,7 @@ use frazil::{Error, ErrorKind};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{Request, Version};
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Sent by browsers: the relation of the page to this host (W3C, Fetch Metadata Request Headers).
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -96,20 +96,17 @@ fn short(bytes: &[u8]) -> String {
 
 /// Tells whether a host, with its port or without, is one that no stranger's name can stand for.
 fn is_own(host: &[u8], hosts: &[String]) -> bool {
-    let Ok(host) = std::str::from_utf8(host) else { return false };
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some(rest) = host.strip_prefix('[') {
-        let Some((address, port)) = rest.split_once(']') else { return false };
-        return matches!(address.parse(), Ok(IpAddr::V6(_))) && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port));
+    let digits = host.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let name = host[..host.len() - digits].strip_suffix(b":").unwrap_or(host);
+    if name.eq_ignore_ascii_case(b"localhost") {
+        return true;
     }
-    let name = match host.split_once(':') {
-        Some((name, port)) if is_port(port) => name,
-        Some(_) => return false,
-        None => host,
+    let Ok(name) = std::str::from_utf8(name) else { return false };
+    let is_address = match name.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']').is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()),
+        None => name.parse::<Ipv4Addr>().is_ok(),
     };
-    name.eq_ignore_ascii_case("localhost")
-        || matches!(name.parse(), Ok(IpAddr::V4(_)))
-        || hosts.iter().any(|own| own == "*" || own.eq_ignore_ascii_case(name))
+    is_address || hosts.iter().any(|own| own == "*" || own.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

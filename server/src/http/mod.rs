@@ -41,7 +41,7 @@ pub fn answer_at_once(shared: &Shared, peer: Peer, request: &Request<Incoming>) 
     if shared.has_rates()
         || name.contains('/')
         || request.method() != Method::POST
-        || request.uri().query().is_some()
+        || !matches!(request.uri().query(), None | Some("n=1"))
         || !request.body().is_end_stream()
     {
         return None;

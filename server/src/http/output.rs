@@ -5,7 +5,7 @@ use crate::refusal::{Refusal, Result};
 use crate::yielding::in_pieces;
 use bytes::Bytes;
 use hyper::HeaderMap;
-use hyper::header::ACCEPT;
+use hyper::header::{ACCEPT, HeaderValue};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -23,7 +23,9 @@ impl Output {
     /// # Errors
     /// `NOT_ACCEPTABLE`.
     pub fn of(headers: &HeaderMap) -> Result<Self> {
-        if !headers.contains_key(ACCEPT) {
+        let mut given = headers.iter().filter(|(name, _)| *name == ACCEPT).map(|(_, value)| value);
+        // Most programs send none, or one of these.
+        if given.next().is_none_or(|one| (one == "*/*" || one == "application/json") && given.next().is_none()) {
             return Ok(Output::Json);
         }
         let ranges: Vec<_> = wishes(headers).collect();
@@ -85,14 +87,14 @@ impl Output {
                 json(out)
             }
             Output::Lines => plain(out),
-            Output::Packed => of_type("application/octet-stream", out),
+            Output::Packed => of_type(const { HeaderValue::from_static("application/octet-stream") }, out),
         }
     }
 }
 
 /// Makes a text answer as Leaf's and Tinyid's servers send it. Many Java clients parse a number only from an answer of type JSON.
 pub fn spring_text(headers: &HeaderMap, body: impl Into<Bytes>) -> Answer {
-    of_type(spring_type(headers), body)
+    of_type(HeaderValue::from_static(spring_type(headers)), body)
 }
 
 /// Returns the type of Spring's text answers, and so of Leaf's and Tinyid's: the one that the client prefers.
@@ -165,7 +167,6 @@ fn write_each(out: &mut Vec<u8>, ids: &[i64], after: &[u8]) {
 mod tests {
     use super::*;
     use crate::yielding;
-    use hyper::header::HeaderValue;
     use proptest::collection::vec;
     use proptest::prelude::*;
 

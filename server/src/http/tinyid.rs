@@ -14,11 +14,12 @@ use crate::tokens::Right;
 use frazil::bindings::Row;
 use frazil::{Error, ErrorKind};
 use hyper::StatusCode;
+use hyper::header::HeaderValue;
 use serde_json::json;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-const JSON: &str = "application/json;charset=UTF-8";
+const JSON: HeaderValue = HeaderValue::from_static("application/json;charset=UTF-8");
 /// Tinyid's code for "token is error"; all other errors have another.
 const TOKEN_CODE: u32 = 5;
 const OTHER_CODE: u32 = 6;
