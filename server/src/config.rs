@@ -150,16 +150,15 @@ fn limit<T: PartialOrd + fmt::Display + Copy>(key: &str, value: Option<T>, usual
     Err(Error::new(ErrorKind::OutOfRange, format!("{key}={value} is out of range: {low} to {high}")))
 }
 
-/// Parses an address or, for clients, `unix:` and a path.
+/// Parses an address, or `unix:` and a path.
 fn place(protocol: Protocol, text: &str) -> Result<Place> {
     let key = protocol.name();
     match text.strip_prefix(PREFIX).map(Path::new) {
         None => address(key, text).map(Place::Address),
-        Some(path) if protocol != Protocol::Admin && path.is_absolute() => match UnixAddr::from_pathname(path) {
+        Some(path) if path.is_absolute() => match UnixAddr::from_pathname(path) {
             Ok(_) => Ok(Place::Path(path.to_owned())),
             Err(_) => Err(spec_error(format!("{key}={text:?} is no path of a Unix socket, which has at most some 100 bytes"))),
         },
-        Some(_) if protocol == Protocol::Admin => Err(spec_error(format!("{key}={text:?}: probes ask an address, HOST:PORT"))),
         Some(_) => Err(spec_error(format!("{key}={text:?} is no absolute path: {PREFIX}/run/frazil/{key}.sock"))),
     }
 }
@@ -232,7 +231,6 @@ mod tests {
             (&|s| s.named.clear(), "nothing to serve"),
             (&|s| s.hosts = Some("ids:80".into()), "\"ids:80\" is not a host name"),
             (&|s| s.http = Some("unix:ids.sock".into()), "is no absolute path: unix:/run/frazil/http.sock"),
-            (&|s| s.admin = Some("unix:/run/admin.sock".into()), "probes ask an address"),
             (&|s| s.resp = Some(format!("unix:/{}", "x".repeat(108))), "at most some 100 bytes"),
             (&|s| s.http = Some("localhost".into()), "http=\"localhost\" is not an address"),
             (&|s| drop(s.named.insert("a b".into(), "standard node=1".into())), "is not a name"),

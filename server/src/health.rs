@@ -1,14 +1,15 @@
 //! The question of a probe, for images without a shell: whether the server that has these settings is ready.
 
-use crate::config::Config;
+use crate::config::{Config, Place};
 use crate::protocol::Protocol;
 use crate::settings::spec_error;
 use frazil::Result;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned};
+use socket2::{SockAddr, Socket, Type};
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,46 +23,48 @@ const LONGEST: u64 = 1 << 16;
 /// # Errors
 /// `SPEC` where the settings give no admin port, or leave its number to the system.
 pub fn ask(config: &Config) -> Result<(bool, String)> {
-    let place = config.places.iter().find(|(protocol, _)| *protocol == Protocol::Admin);
-    let Some(address) = place.and_then(|(_, place)| place.address()).map(here).filter(|address| address.port() != 0) else {
+    let place = config.places.iter().find(|(protocol, _)| *protocol == Protocol::Admin).map(|(_, place)| place);
+    let Some(place) = place.filter(|place| place.address().is_none_or(|address| address.port() != 0)) else {
         return Err(spec_error("health asks the port of --admin: give the server's own settings, with its number".to_owned()));
     };
-    Ok(match reply(address, config.tls.is_some()) {
+    Ok(match reply(place, config.tls.is_some()) {
         Ok(reply) => {
             let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_default();
             (head.split(' ').nth(1) == Some("200"), body.to_owned())
         }
-        Err(error) => (false, format!("{address} gives no answer: {error}")),
+        Err(error) => (false, format!("{place} gives no answer: {error}")),
     })
 }
 
-/// An address at which this machine reaches a port that listens on another one, or on all.
-fn here(mut address: SocketAddr) -> SocketAddr {
-    if address.ip().is_unspecified() {
-        address.set_ip(if address.is_ipv4() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { IpAddr::V6(Ipv6Addr::LOCALHOST) });
-    }
-    address
+/// The address at which this machine reaches a place that listens there, or on all of its addresses.
+fn here(place: &Place) -> io::Result<SockAddr> {
+    Ok(match place {
+        Place::Address(address) | Place::Socket(_, address) if address.ip().is_unspecified() => {
+            let ip = if address.is_ipv4() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { IpAddr::V6(Ipv6Addr::LOCALHOST) };
+            SocketAddr::new(ip, address.port()).into()
+        }
+        Place::Address(address) | Place::Socket(_, address) => (*address).into(),
+        Place::Path(path) => SockAddr::unix(path)?,
+    })
 }
 
-fn reply(address: SocketAddr, has_tls: bool) -> io::Result<String> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+fn reply(place: &Place, has_tls: bool) -> io::Result<String> {
+    let address = here(place)?;
+    let stream = Socket::new(address.domain(), Type::STREAM, None)?;
+    stream.connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    if has_tls {
-        exchange(StreamOwned::new(client(address).map_err(io::Error::other)?, stream), address)
-    } else {
-        exchange(stream, address)
-    }
+    if has_tls { exchange(StreamOwned::new(client().map_err(io::Error::other)?, stream)) } else { exchange(stream) }
 }
 
-fn exchange(mut stream: impl Read + Write, address: SocketAddr) -> io::Result<String> {
-    write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+fn exchange(mut stream: impl Read + Write) -> io::Result<String> {
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut reply = vec![];
     stream.take(LONGEST).read_to_end(&mut reply)?;
     Ok(String::from_utf8_lossy(&reply).into_owned())
 }
 
-fn client(address: SocketAddr) -> std::result::Result<ClientConnection, Error> {
+fn client() -> std::result::Result<ClientConnection, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let schemes = provider.signature_verification_algorithms.supported_schemes();
     let config = ClientConfig::builder_with_provider(provider)
@@ -69,7 +72,8 @@ fn client(address: SocketAddr) -> std::result::Result<ClientConnection, Error> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Anybody(schemes)))
         .with_no_client_auth();
-    ClientConnection::new(Arc::new(config), ServerName::from(address.ip()))
+    // It is neither sent nor checked.
+    ClientConnection::new(Arc::new(config), ServerName::from(IpAddr::V4(Ipv4Addr::LOCALHOST)))
 }
 
 /// Takes any certificate. The question holds no secret, and whoever could answer in the server's place could as well keep it from answering. The

@@ -33,7 +33,7 @@ pub struct Settings {
     /// Serve Redis' protocol here, as --http
     #[arg(long, value_name = "ADDRESS")]
     pub resp: Option<String>,
-    /// Serve /healthz, /readyz and /metrics here
+    /// Serve /healthz, /readyz and /metrics here, as --http
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<String>,
     /// A TOML file of tokens, read again on SIGHUP; with it nobody is served without one

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 import redis
-from replica import PATIENCE_S, Replica, run
+from replica import PATIENCE_S, PROGRAM, Replica, process, run
 
 ORDERS = "orders=standard node=1"
 
@@ -50,6 +50,22 @@ def test_both_protocols(tmp_path):
         assert {event["peer"] for event in events if event["event"] == "request" and event["protocol"] != "admin"} == {"unix"}
         assert {f"unix:{path}" for path in paths.values()} < {event["address"] for event in events if event["event"] == "listening"}
         assert not any(path.exists() for path in paths.values())
+
+
+def test_a_probe_asks_a_socket(tmp_path):
+    """A server without any port of TCP has one for its operator as well."""
+    admin = tmp_path / "admin.sock"
+    settings = ORDERS, f"--http=unix:{tmp_path}/http.sock", f"--admin=unix:{admin}"
+    assert "gives no answer" in run("health", *settings).stdout
+    server = process.spawn([PROGRAM, *settings], tmp_path / "log", env=os.environ | {"FRAZIL_GUARD_SCOPE": str(tmp_path)})
+    try:
+        assert process.await_true(lambda: run("health", *settings).returncode == 0, PATIENCE_S)
+        assert b"process_start_time_seconds" in over_http(admin, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    finally:
+        server.terminate()
+        assert server.wait(PATIENCE_S) == 0
+    told = run("health", *settings)
+    assert told.returncode == 1 and told.stdout.startswith(f"unix:{admin} gives no answer: "), told
 
 
 def test_the_file_of_a_killed_server_is_replaced(tmp_path):
@@ -128,7 +144,7 @@ def test_nothing_else_is_replaced(there, tmp_path):
     ("setting", "why"),
     [
         ("--http=unix:ids.sock", "is no absolute path"),
-        ("--admin=unix:/run/admin.sock", "probes ask an address"),
+        ("--admin=unix:admin.sock", "is no absolute path"),
         (f"--resp=unix:/{'x' * 200}", "at most some 100 bytes"),
         ("--http=unix:/no/such/folder/ids.sock", "No such file"),
     ],
