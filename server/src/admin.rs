@@ -1,8 +1,8 @@
 //! The operator's port: liveness, readiness, metrics.
 
-use crate::access_log;
-use crate::http::{Answer, Caller, json, plain, refusal};
+use crate::http::{Answer, Caller, json, plain, tell};
 use crate::peer::Peer;
+use crate::protocol::Protocol;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::Right;
@@ -20,25 +20,8 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// `is_known` tells whether the client has shown a certificate, where it needs one.
 pub async fn answer(shared: Arc<Shared>, peer: Peer, is_known: bool, request: Request<Incoming>) -> Answer {
     let since = Instant::now();
-    let port = &shared.metrics.admin;
     let done = route(&shared, is_known, &request).await;
-    let code = done.as_ref().map_or_else(|refused| refused.code, |_| "OK");
-    let answer = match done {
-        Ok(answer) => {
-            port.answered();
-            answer
-        }
-        Err(refused) => {
-            port.refused(refused.code);
-            shared.refusal_log.note("admin", peer, &refused);
-            refusal(&refused)
-        }
-    };
-    port.took(since);
-    if shared.access_log {
-        access_log::http("admin", peer, request.method(), request.uri().path(), answer.status(), code, since);
-    }
-    answer
+    tell(Protocol::Admin, &shared, peer, &request, since, done)
 }
 
 async fn route(shared: &Arc<Shared>, is_known: bool, request: &Request<Incoming>) -> Result<Answer> {

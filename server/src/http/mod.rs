@@ -12,12 +12,13 @@ mod pipeline;
 mod request;
 mod tinyid;
 
-pub use answer::{Answer, head_alone, json, plain, refusal};
+pub use answer::{Answer, head_alone, json, plain};
 pub use caller::Caller;
 pub use connection::serve;
 
 use crate::access_log;
 use crate::peer::Peer;
+use crate::protocol::Protocol;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use bytes::BytesMut;
@@ -52,7 +53,7 @@ pub fn answer_at_once(shared: &Shared, peer: Peer, request: &Request<Incoming>) 
         Ok(context) => ids::next_at_once(&context, name)?,
         Err(refused) => Err(refused),
     };
-    Some(tell(shared, peer, request, since, done))
+    Some(tell(Protocol::Http, shared, peer, request, since, done))
 }
 
 /// Answers a request of the public port.
@@ -66,7 +67,7 @@ pub async fn answer(shared: Arc<Shared>, peer: Peer, mut request: Request<Incomi
         Ok(form) => route(&shared, peer, &request, &form).await,
         Err(refused) => Err(refused),
     };
-    tell(&shared, peer, &request, since, done)
+    tell(Protocol::Http, &shared, peer, &request, since, done)
 }
 
 /// Reads the form of a path that has one; of others, checks that there is no body.
@@ -79,8 +80,8 @@ async fn body_of(request: &mut Request<Incoming>) -> Result<BytesMut> {
 }
 
 /// Counts and logs the result of a request.
-fn tell(shared: &Shared, peer: Peer, request: &Request<Incoming>, since: Instant, done: Result<Answer>) -> Answer {
-    let port = &shared.metrics.http;
+pub fn tell(protocol: Protocol, shared: &Shared, peer: Peer, request: &Request<Incoming>, since: Instant, done: Result<Answer>) -> Answer {
+    let port = protocol.port(&shared.metrics);
     let (path, code) = (request.uri().path(), done.as_ref().map_or_else(|refused| refused.code, |_| "OK"));
     let answer = match done {
         Ok(answer) => {
@@ -89,13 +90,14 @@ fn tell(shared: &Shared, peer: Peer, request: &Request<Incoming>, since: Instant
         }
         Err(refused) => {
             port.refused(refused.code);
-            shared.refusal_log.note("http", peer, &refused);
-            tinyid::refusal(path, &refused).unwrap_or_else(|| refusal(&refused))
+            shared.refusal_log.note(protocol.name(), peer, &refused);
+            let of_tinyid = tinyid::refusal(path, &refused).filter(|_| protocol == Protocol::Http);
+            of_tinyid.unwrap_or_else(|| answer::refusal(&refused))
         }
     };
     port.took(since);
     if shared.access_log {
-        access_log::http("http", peer, request.method(), path, answer.status(), code, since);
+        access_log::http(protocol.name(), peer, request.method(), path, answer.status(), code, since);
     }
     answer
 }
