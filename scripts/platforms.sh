@@ -36,6 +36,9 @@ until [ "$(readlink /proc/$namespace/ns/user)" != "$(readlink /proc/self/ns/user
 echo '0 0 4294967295' > /proc/$namespace/uid_map
 echo '0 0 4294967295' > /proc/$namespace/gid_map
 
+# The tree's last change: its copy has no history.
+changed=$(git log -1 --format=%ct)
+
 # Runs a command within the folder's system of x86-64, or that of arm64. The mounts end with it, and all of it with this script.
 # RUSTC_BOOTSTRAP lets a stable cargo take -Zbuild-std.
 within() { # sid|arm64 COMMAND
@@ -55,8 +58,8 @@ within() { # sid|arm64 COMMAND
             CARGO_TARGET_DIR=/build CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_BUILD_STD=std,panic_unwind,test \
             SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt \
             NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt WINEPREFIX=/root/wine WINEDEBUG=-all XDG_RUNTIME_DIR=/tmp \
-            RUSTFLAGS="-D warnings" bash -c "cd /frazil && $3"' \
-        platforms "$folder" "$1" "$2" '\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff' < /dev/null
+            SOURCE_DATE_EPOCH="$5" RUSTFLAGS="-D warnings" bash -c "cd /frazil && $3"' \
+        platforms "$folder" "$1" "$2" '\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff' "$changed" < /dev/null
 }
 
 # What a run that was ended has left there: process IDs begin anew with each run, so its names would be taken.

@@ -30,8 +30,9 @@ def generator():
     """Returns the path of cargo-cyclonedx, which is installed into build unless it is there."""
     folder = ROOT / f"build/cargo-cyclonedx-{VERSION}"
     if not (folder / "installed").exists():
-        # The flags and the folder of a release are for its target, and this is a program of the machine.
-        env = {name: value for name, value in os.environ.items() if name not in ("CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR")}
+        # The flags, the folder and the standard library of a release are for its target, and this is a program of the machine.
+        of_the_target = ("CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_UNSTABLE_BUILD_STD")
+        env = {name: value for name, value in os.environ.items() if name not in of_the_target}
         install = ["cargo", "install", "--quiet", "--locked", "--force", "--root", folder, f"cargo-cyclonedx@{VERSION}"]
         subprocess.run(install, cwd=ROOT, check=True, env=env, stdout=sys.stderr)
         (folder / "installed").touch()
@@ -49,7 +50,9 @@ def generate(package, target, features):
     """Returns the generator's document of a package, whose crates are those of the whole workspace's features."""
     # One is written beside each manifest of the workspace.
     name = f"sbom-{os.getpid()}"
-    os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "log", "-1", "--format=%ct").strip())
+    # A copy of the tree has no history: whoever made it says the time.
+    if "SOURCE_DATE_EPOCH" not in os.environ:
+        os.environ["SOURCE_DATE_EPOCH"] = output("git", "log", "-1", "--format=%ct").strip()
     metadata = json.loads(output("cargo", "metadata", "--locked", "--no-deps", "--format-version=1"))
     manifests = {its["name"]: Path(its["manifest_path"]) for its in metadata["packages"]}
     options = ["--format", "json", "--spec-version", SPECIFICATION, "--no-build-deps", "--override-filename", name]
