@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tarfile
 import time
 import urllib.error
@@ -110,7 +111,8 @@ def test_the_page_of_rust(tmp_path):
                 assert service.wait(timeout=30) == 0
             finally:
                 service.kill()
-        held = subprocess.run([built / "frazil", "nodes", database.url, "--json"], capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "frazil", "nodes", database.url, "--json"]
+        held = subprocess.run(command, capture_output=True, text=True, check=False)
         assert '"state": "free"' in held.stdout or '"state":"free"' in held.stdout, held
 
 
