@@ -9,16 +9,13 @@ use std::marker::PhantomData;
 /// Where there is no cancellation, as on Windows, it does nothing.
 #[derive(Debug)]
 #[must_use = "it ends when it is dropped"]
-pub struct Uncancelled {
-    before: posix::State,
-    /// The state is the thread's.
-    of_this_thread: PhantomData<*const ()>,
-}
+// The state is the thread's: it goes to no other.
+pub struct Uncancelled(posix::State, PhantomData<*const ()>);
 
 impl Uncancelled {
     /// Puts it off from now on.
     pub fn new() -> Self {
-        Uncancelled { before: posix::set(posix::DISABLED), of_this_thread: PhantomData }
+        Uncancelled(posix::set(posix::DISABLED), PhantomData)
     }
 }
 
@@ -30,7 +27,7 @@ impl Default for Uncancelled {
 
 impl Drop for Uncancelled {
     fn drop(&mut self) {
-        posix::set(self.before);
+        posix::set(self.0);
     }
 }
 
@@ -58,11 +55,14 @@ mod posix {
 
 #[cfg(not(all(unix, not(target_os = "android"))))]
 mod posix {
-    pub(super) type State = ();
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct State;
 
-    pub(super) const DISABLED: State = ();
+    pub(super) const DISABLED: State = State;
 
-    pub(super) fn set((): State) -> State {}
+    pub(super) fn set(state: State) -> State {
+        state
+    }
 }
 
 #[cfg(all(test, unix, not(target_os = "android"), not(loom)))]
@@ -76,7 +76,7 @@ mod tests {
         assert_ne!(enabled, posix::DISABLED, "a thread begins with cancellation enabled");
         let outer = Uncancelled::new();
         let inner = Uncancelled::new();
-        assert_eq!((outer.before, inner.before), (enabled, posix::DISABLED));
+        assert_eq!((outer.0, inner.0), (enabled, posix::DISABLED));
         drop(inner);
         assert_eq!(posix::set(posix::DISABLED), posix::DISABLED);
         drop(outer);

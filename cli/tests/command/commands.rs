@@ -232,11 +232,11 @@ fn a_disk_that_is_full_is_told() {
 
 #[test]
 fn ctrl_c_ends_behind_a_line_and_says_how_far_it_came() {
-    for (arguments, says) in [
-        #[cfg(unix)]
-        (&["decode", "twitter"][..], "frazil: INTERRUPTED: 1 lines are decoded"),
-        (&["next", "standard", "node=1", "-n", "99999999999"][..], "frazil: INTERRUPTED: "),
-    ] {
+    let mut cases = vec![(&["next", "standard", "node=1", "-n", "99999999999"][..], "frazil: INTERRUPTED: ")];
+    if cfg!(unix) {
+        cases.push((&["decode", "twitter"], "frazil: INTERRUPTED: 1 lines are decoded"));
+    }
+    for (arguments, says) in cases {
         let mut child = command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         writeln!(input, "x {TWITTER}").unwrap();
