@@ -221,13 +221,17 @@ impl State {
 
     /// Answers the calls that wait, as far as there is a reply. For each number that is there, another call was woken.
     fn answer(&mut self) {
-        let mut requests = std::mem::take(&mut self.requests);
-        requests.answer(|wish| match (wish, self.lasting_failure()) {
+        // Before the list is borrowed: what is enough depends on the calls in it.
+        let replies = [Wish::Number, Wish::Everything, Wish::Rest].map(|wish| self.reply(wish));
+        self.requests.answer(|wish| replies[*wish as usize].clone());
+    }
+
+    fn reply(&self, wish: Wish) -> Option<Result<()>> {
+        match (wish, self.lasting_failure()) {
             _ if self.closed => Some(Err(Error::closed())),
-            (Wish::Everything | Wish::Rest, failure) if self.has(*wish) || self.prepared > 0 && failure.is_some() => Some(Ok(())),
+            (Wish::Everything | Wish::Rest, failure) if self.has(wish) || self.prepared > 0 && failure.is_some() => Some(Ok(())),
             (_, failure) => failure.cloned().map(Err),
-        });
-        self.requests = requests;
+        }
     }
 
     /// Returns when there is something to do.

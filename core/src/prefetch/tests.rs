@@ -471,3 +471,19 @@ fn numbers_wake_others_than_those_before_them_did() {
     let replies = calls.into_iter().map(|call| state.requests.take(call).expect("all are answered").map_err(|error| error.kind()));
     assert_eq!(replies.collect::<Vec<_>>(), [Ok(()), Ok(()), Ok(()), Err(ErrorKind::StoreCorrupt)]);
 }
+
+#[test]
+fn everything_is_there_when_each_call_that_waits_has_its_number_too() {
+    let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 1, high: 1 } };
+    let (mut state, now) = (State::default(), Instant::now());
+    let everything = state.requests.add(Wish::Everything, Waker::noop().clone());
+    for _ in 0..2 {
+        state.requests.add(Wish::Number, Waker::noop().clone());
+    }
+    state.order();
+    for reply in [None, Some(Ok(()))] {
+        let Next::Fill(need) = state.next(now) else { panic!("numbers are wanted") };
+        state.done(need, block(0, 1).map(|block| Filled::Blocks(vec![block])), &filler, now);
+        assert_eq!(state.requests.take(everything), reply);
+    }
+}
