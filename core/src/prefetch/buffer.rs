@@ -19,7 +19,7 @@ pub(super) struct Buffer {
 pub(super) struct Asked {
     buffer: Arc<Buffer>,
     /// `None` before it is made, and once it is answered.
-    request: Option<u64>,
+    request: Option<(u64, Wish)>,
 }
 
 impl Buffer {
@@ -61,19 +61,19 @@ impl Asked {
 
     /// Takes the reply, if there is one, under the buffer's lock.
     pub(super) fn reply(&mut self, state: &mut State) -> Option<Result<()>> {
-        let reply = state.requests.take(self.request?)?;
+        let reply = state.requests.take(self.request?.0)?;
         self.request = None;
         Some(reply)
     }
 
     /// Ends the request of a call that has its number, under the buffer's lock.
     pub(super) fn end(&mut self, state: &mut State) {
-        self.request.take().and_then(|request| state.requests.remove(request));
+        self.request.take().and_then(|(request, _)| state.requests.remove(request));
     }
 
     /// Leaves a request, unless it waits already, under the buffer's lock.
     pub(super) fn ask(&mut self, state: &mut State, wish: Wish, wait: &Wait<'_>) {
-        self.request.get_or_insert_with(|| state.requests.add(wish, wait.waker()));
+        self.request.get_or_insert_with(|| (state.requests.add(wish, wait.waker()), wish));
     }
 
     /// Waits until it is answered, or until the caller has to look again. Without the lock: the caller's code is asked whether to go on.
@@ -95,11 +95,11 @@ impl Asked {
 impl Drop for Asked {
     fn drop(&mut self) {
         // Also in a copy, which has the thread that holds the lock, and where the generation cannot be read now.
-        if let Some(request) = self.request
+        if let Some((request, wish)) = self.request
             && !fork::mark().is_child_of(self.buffer.process)
         {
             let mut state = self.buffer.lock();
-            if let Some(Ok(())) = state.requests.remove(request) {
+            if let (Some(Ok(())), Wish::Number) = (state.requests.remove(request), wish) {
                 // The number that it was woken for is the next one's.
                 state.wake_for(1);
             }

@@ -487,3 +487,23 @@ fn everything_is_there_when_each_call_that_waits_has_its_number_too() {
         assert_eq!(state.requests.take(everything), reply);
     }
 }
+
+#[test]
+fn a_call_that_wants_no_number_leaves_none_when_it_goes() {
+    let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 0, high: 0 } };
+    let (polls, since, woken) = woken_polls();
+    let (buffer, wait) = (Arc::new(Buffer::new(u64::MAX, None)), Wait::polled(LONG, since, &polls));
+    let ask = |wish| {
+        let mut asked = Asked::before(&buffer, &wait);
+        asked.ask(&mut buffer.lock(), wish, &wait);
+        asked
+    };
+    let (rest, _number) = (ask(Wish::Rest), ask(Wish::Number));
+    buffer.lock().order();
+    let now = Instant::now();
+    let Next::Fill(need) = buffer.lock().next(now) else { panic!("numbers are wanted") };
+    buffer.lock().done(need, Err(Error::new(ErrorKind::StoreUnreachable, "away")), &filler, now);
+    assert_eq!(woken.try_iter().count(), 1, "nothing is being prepared");
+    drop(rest);
+    assert_eq!(woken.try_iter().count(), 0, "there is no number");
+}
