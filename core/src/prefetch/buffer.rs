@@ -23,10 +23,10 @@ pub(super) struct Asked {
 }
 
 impl Buffer {
-    /// `filler` wakes the thread that prepares numbers.
-    pub(super) fn new(process: u64, filler: Option<Waker>) -> Self {
+    /// A buffer of this process. `waker` wakes its filler.
+    pub(super) fn new(process: u64, waker: Option<Waker>) -> Self {
         let mut state = State::default();
-        state.filler = filler;
+        state.waker = waker;
         Buffer { process, state: Mutex::new(state) }
     }
 

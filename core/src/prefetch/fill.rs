@@ -21,7 +21,7 @@ impl Default for Levels {
 }
 
 /// The demand, as the filler sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Need {
     /// True if a caller had to wait since the last fill.
     pub(crate) hungry: bool,

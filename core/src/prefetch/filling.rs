@@ -35,7 +35,7 @@ impl Task for Filling {
 impl Filling {
     /// The thread of a buffer that has one of its own: prepares numbers whenever they are wanted, until the buffer is closed.
     pub(super) fn run(mut self) {
-        self.buffer.lock().filler = Some(thread::waker());
+        self.buffer.lock().waker = Some(thread::waker());
         loop {
             match self.attend() {
                 Due::At(due) => thread::park(Some(due.saturating_duration_since(Instant::now()))),

@@ -120,7 +120,7 @@ impl Prefetch {
     #[cold]
     fn low<T>(&self, taken: T) -> T {
         if let Ok(buffer) = self.buffer() {
-            buffer.lock().wake();
+            buffer.lock().order_if_low();
         }
         taken
     }
@@ -179,11 +179,11 @@ impl Prefetch {
     /// # Errors
     /// `CLOSED`.
     fn prepared_row(&self, buffer: &Buffer, state: &mut State, most: u64) -> Result<Option<Taken>> {
-        while !state.closed {
+        while !state.is_closed() {
             // Whoever had the lock before may have gone on already.
             if let Some(taken) = self.current.take(self.mark, most) {
                 if taken.low {
-                    state.wake();
+                    state.order_if_low();
                 }
                 return Ok(Some(taken));
             }
@@ -231,7 +231,7 @@ impl Prefetch {
         while let Some(mut state) = buffer.own() {
             let left = patience.saturating_sub(since.elapsed()).min(wait.left());
             let is_over = asked.reply(&mut state).transpose()?.is_some();
-            if is_over || !asked.is_waiting() && (state.closed || state.has(wish)) {
+            if is_over || !asked.is_waiting() && (state.is_closed() || state.has(wish)) {
                 return Ok(true);
             }
             // Also for a call that may not wait: it comes back.
@@ -263,7 +263,7 @@ impl Prefetch {
     /// # Errors
     /// Why the wait was ended.
     pub(crate) fn wait_for_rest(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
-        self.until(self.buffer()?, Wish::Rest, wait, patience).map(drop)
+        self.until(self.buffer()?, Wish::Quiet, wait, patience).map(drop)
     }
 
     /// Returns how many numbers are prefetched, without the range being used.
@@ -285,7 +285,7 @@ impl Prefetch {
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         drop(self.with(|state| {
-            state.end();
+            state.close();
             // Under the lock, as whoever goes on to another range does.
             state.use_next(self.current.clear(), None);
         }));
@@ -296,7 +296,7 @@ impl Prefetch {
     /// # Errors
     /// `CLOSED`.
     fn with_open<T>(&self, work: impl FnOnce(&mut State) -> T) -> Result<T> {
-        self.with(|state| if state.closed { Err(Error::closed()) } else { Ok(work(state)) })?
+        self.with(|state| if state.is_closed() { Err(Error::closed()) } else { Ok(work(state)) })?
     }
 
     /// Does something with the buffer under its lock. A thread of a copy that has the original's looks again: another thread may use its own by now.

@@ -15,7 +15,7 @@ pub(super) struct Staffed(pub(super) Arc<Buffer>);
 
 impl Drop for Staffed {
     fn drop(&mut self) {
-        self.0.lock().end();
+        self.0.lock().close();
     }
 }
 
@@ -23,12 +23,12 @@ impl Prefetch {
     /// Makes this process's buffer, and has it seen to. A copy of the machine ends its original's.
     pub(super) fn staff(&self, original: Option<&Staffed>) -> Result<Staffed> {
         // Under its lock: no thread goes on to another range of the original's after this.
-        original.into_iter().for_each(|original| original.0.lock().end());
+        original.into_iter().for_each(|original| original.0.lock().close());
         let process = self.mark.current();
         if self.closed.load(Ordering::Acquire) {
             // Before a fork; in this process whoever closes it closes its buffer.
             let buffer = Buffer::new(process, None);
-            buffer.lock().end();
+            buffer.lock().close();
             return Ok(Staffed(Arc::new(buffer)));
         }
         let filler = self.purpose.filler()?;

@@ -1,4 +1,7 @@
 //! The state machine of a buffer: what is prepared, who waits for it, and what to do next. Without locks, threads or clocks.
+//!
+//! Callers raise the *demand*. While there is demand the filler makes *attempts*, until the buffer is full. An attempt takes the demand,
+//! and brings it back if it has to be repeated. So demand that comes during an attempt is still there after it, if it failed.
 
 use super::block::Block;
 use super::current::{Left, MOST};
@@ -7,13 +10,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Due;
 use crate::request::Requests;
 use std::collections::VecDeque;
+use std::mem;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// After a failure that may pass, the next attempt is made after this long, and after twice as long each time.
+/// The pause after a first failure that may pass. It doubles with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The pause after a failure while a caller waits.
+/// The longest pause while a caller waits.
 const URGENT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The purpose of a call that waits.
@@ -21,55 +25,62 @@ const URGENT_PAUSE: Duration = Duration::from_millis(100);
 pub(super) enum Wish {
     /// A number.
     Number,
-    /// All that shall be prepared.
+    /// A full buffer.
     Everything,
-    /// That nothing is being prepared.
-    Rest,
+    /// That no attempt is being made.
+    Quiet,
 }
 
-/// The next thing to do.
+/// The next thing that the filler does.
 pub(super) enum Next {
-    /// To prepare numbers.
+    /// It prepares numbers.
     Fill(Need),
-    /// Nothing before that.
+    /// It does nothing before that time.
     Rest(Due),
 }
 
-/// The attempts that follow a wish, until everything is prepared.
-struct Run {
-    woken: bool,
-    /// The next one, after a failure.
-    pause: Duration,
-    rest: Option<Rest>,
-    /// True if everything was dropped since it began.
-    dropped: bool,
+/// The demand for numbers that are not prepared. The greater of two counts.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Demand {
+    #[default]
+    None,
+    /// The buffer shall be full.
+    Refill,
+    /// A caller found nothing, last at that time. There shall be one number at least, even if the caller does not wait: it will retry.
+    Caller(Instant),
 }
 
-#[derive(Clone, Copy)]
-struct Rest {
-    since: Instant,
-    pause: Duration,
+/// The filler's work.
+#[derive(Default)]
+enum Work {
+    /// It waits for demand.
+    #[default]
+    Idle,
+    /// The next attempt follows after a pause.
+    Resting { since: Instant, pause: Duration },
+    /// An attempt is being made for this demand. If everything was dropped since it began, the demand is `None`, and its numbers are not used.
+    Filling(Demand),
+    /// The filler has ended by a defect. What is prepared can still be used.
+    Abandoned,
+    /// The buffer was closed.
+    Closed,
 }
 
 #[derive(Default)]
 pub(super) struct State {
     blocks: VecDeque<Block>,
-    /// The number of numbers in them.
+    /// The number of numbers in the blocks.
     pub(super) prepared: u64,
     /// The calls that wait.
     pub(super) requests: Requests<Wish>,
-    /// Wakes the thread that prepares numbers.
-    pub(super) filler: Option<Waker>,
-    /// True if a caller that may not wait has found nothing since the last fill: it comes back.
-    wished: bool,
-    /// The last time that one did.
-    asked: Option<Instant>,
-    hungry: bool,
-    wanted: bool,
-    run: Option<Run>,
-    /// True while the thread prepares something.
-    busy: bool,
-    pub(super) closed: bool,
+    /// Wakes the filler.
+    pub(super) waker: Option<Waker>,
+    demand: Demand,
+    work: Work,
+    /// The need that the next attempt reports to the filler.
+    need: Need,
+    /// The pause after the next failure, if it is longer than the first one.
+    backoff: Duration,
     pub(super) trouble: Option<Error>,
     /// True if the last attempt gave nothing. An attempt that gave numbers may have failed in part.
     failed: bool,
@@ -82,7 +93,7 @@ pub(super) struct State {
 /// The counts of this process's callers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    /// Numbers of ranges that are used no more.
+    /// The numbers that were taken from blocks that are no longer in use.
     pub(crate) issued: u64,
     pub(crate) left: u64,
     pub(crate) ready: u64,
@@ -101,7 +112,7 @@ fn may_pass(error: &Error) -> bool {
 }
 
 impl State {
-    /// The next block, or as much of it as is used at once; `None` where there is none.
+    /// Takes the next block, or as much of it as a generation can hold; `None` if there is none.
     pub(super) fn pop(&mut self) -> Option<Block> {
         let next = self.blocks.front_mut()?;
         let block = next.take_front(MOST);
@@ -112,14 +123,14 @@ impl State {
         Some(block)
     }
 
-    /// Another generation is used, or none; the one before was left so.
+    /// Notes that another generation is being used, or none. `left` is the position at which the one before was left.
     pub(super) fn use_next(&mut self, left: Left, next: Option<(u64, u64)>) {
-        if let Some((generation, count)) = std::mem::replace(&mut self.using, next) {
+        if let Some((generation, count)) = mem::replace(&mut self.using, next) {
             self.counts.issued += left.taken(generation, count);
         }
     }
 
-    /// Returns the counts, given how far the present generation has come.
+    /// Returns the counts, given the position in the generation being used.
     pub(super) fn count(&self, left: Left) -> Counts {
         let (taken, left) = self.using.map_or((0, 0), |(generation, count)| {
             let taken = left.taken(generation, count);
@@ -128,205 +139,194 @@ impl State {
         Counts { issued: self.counts.issued + taken, left, ready: self.prepared, ..self.counts }
     }
 
-    /// Drops what is prepared, and what is just being prepared. Others are prepared for who waits or comes later: a machine
-    /// that is cloned before that must have none.
+    /// Drops the prepared numbers, those of an attempt that is being made, and the demand: a machine that is cloned after this must have no
+    /// numbers. Orders new ones only if a call waits for a number.
     pub(super) fn drop_all(&mut self) {
         self.blocks.clear();
         self.prepared = 0;
-        self.run.iter_mut().for_each(|run| run.dropped = true);
-        self.wanted = false;
-        self.wished = false;
-        // Also one that was woken, and has not looked yet: the filler may be at rest.
+        self.demand = Demand::None;
+        self.need.woken = true;
+        if let Work::Filling(demand) = &mut self.work {
+            *demand = Demand::None;
+        }
+        // A call that was woken and has not looked yet counts as waiting, because the filler may be idle.
         if self.waiting() > 0 {
             self.order();
         }
     }
 
-    /// Why the last attempt failed, if waiting longer does not help.
+    /// Returns why the last attempt failed, if waiting longer does not help.
     pub(super) fn lasting_failure(&self) -> Option<&Error> {
         self.trouble.as_ref().filter(|error| self.failed && !may_pass(error))
     }
 
-    /// Returns whether nothing is being prepared, or about to be.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.work, Work::Closed)
+    }
+
+    /// Returns whether no attempt is being made, or follows by itself.
     pub(super) fn is_idle(&self) -> bool {
-        self.run.is_none() && !self.wanted
+        self.demand == Demand::None && !self.is_filling()
     }
 
-    /// Returns whether a caller waits, or keeps coming back.
+    fn is_filling(&self) -> bool {
+        matches!(self.work, Work::Filling(_))
+    }
+
+    /// Returns whether a caller waits, or retries again and again.
     fn is_urgent(&self, now: Instant) -> bool {
-        self.waiting() > 0 || self.asked.is_some_and(|asked| now.saturating_duration_since(asked) < URGENT_PAUSE)
+        let retries = matches!(self.demand, Demand::Caller(last) if now.saturating_duration_since(last) < URGENT_PAUSE);
+        retries || self.waiting() > 0
     }
 
-    /// The number of calls that wait for a number.
+    /// Returns the number of calls that wait for a number.
     pub(super) fn waiting(&self) -> u64 {
         self.requests.hopeful().filter(|wish| matches!(wish, Wish::Number)).count() as u64
     }
 
     fn is_full(&self) -> bool {
-        self.prepared >= self.levels.high.max(self.waiting()).max(u64::from(self.wished))
+        let retrying = u64::from(matches!(self.demand, Demand::Caller(_)));
+        self.prepared >= self.levels.high.max(self.waiting()).max(retrying)
     }
 
-    /// Has the filler look whether more are needed.
-    pub(super) fn wake(&mut self) {
+    /// Orders numbers if there are fewer than the low level.
+    pub(super) fn order_if_low(&mut self) {
         if self.prepared < self.levels.low {
             self.order();
         }
     }
 
-    /// Has the filler prepare more, whatever there is.
+    /// Orders numbers until the buffer is full.
     pub(super) fn order(&mut self) {
-        self.wanted = true;
-        self.filler.iter().for_each(Waker::wake_by_ref);
+        self.raise(Demand::Refill);
     }
 
-    /// Has the filler prepare something for a caller who found nothing.
+    /// Orders numbers for a caller that found nothing.
     pub(super) fn order_for_caller(&mut self) {
-        self.hungry = true;
-        self.wished = true;
-        self.asked = Some(Instant::now());
-        self.order();
+        self.need.hungry = true;
+        self.raise(Demand::Caller(Instant::now()));
     }
 
-    /// Ends the work, and whoever waits.
-    pub(super) fn end(&mut self) {
-        self.closed = true;
+    fn raise(&mut self, demand: Demand) {
+        self.demand = self.demand.max(demand);
+        self.waker.iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// Closes the buffer: drops its numbers, ends the filler's work, and answers the calls that wait.
+    pub(super) fn close(&mut self) {
         self.drop_all();
+        self.work = Work::Closed;
         self.answer();
-        self.filler.iter().for_each(Waker::wake_by_ref);
+        self.waker.iter().for_each(Waker::wake_by_ref);
     }
 
-    /// Nobody prepares numbers any more, for a defect.
+    /// Notes that the filler has ended by a defect, unless the buffer was closed before.
     pub(super) fn abandon(&mut self) {
-        if !self.closed {
+        if !self.is_closed() {
+            self.work = Work::Abandoned;
             self.failed = true;
             self.trouble = Some(Error::new(ErrorKind::Internal, "the thread that prepares numbers has ended"));
             self.answer();
         }
     }
 
-    /// Returns whether there is what a call waits for.
+    /// Returns whether a wish is fulfilled, so that its caller need not wait.
     pub(super) fn has(&self, wish: Wish) -> bool {
         match wish {
             Wish::Number => self.prepared > 0,
             Wish::Everything => self.is_full(),
-            Wish::Rest => !self.busy,
+            Wish::Quiet => !self.is_filling(),
         }
     }
 
-    /// Wakes a call for each number that has come, or that a woken call has left: the first ones that wait for one.
+    /// Wakes one call for each number that has come, or that a woken call has left, in the order in which the calls came.
     pub(super) fn wake_for(&mut self, numbers: u64) {
         let mut replies = (0..numbers).map(|_| Ok(()));
         self.requests.answer(|wish| if let Wish::Number = wish { replies.next() } else { None });
     }
 
-    /// Answers the calls that wait, as far as there is a reply. For each number that is there, another call was woken.
+    /// Answers the calls that wait, if there is a reply. For each number that has come, a call was woken before.
     fn answer(&mut self) {
-        // Before the list is borrowed: what is enough depends on the calls in it.
-        let replies = [Wish::Number, Wish::Everything, Wish::Rest].map(|wish| self.reply(wish));
+        // Looked up before the list is borrowed, because it depends on the calls in it whether the buffer is full.
+        let replies = [Wish::Number, Wish::Everything, Wish::Quiet].map(|wish| self.reply(wish));
         self.requests.answer(|wish| replies[*wish as usize].clone());
     }
 
     fn reply(&self, wish: Wish) -> Option<Result<()>> {
         match (wish, self.lasting_failure()) {
-            _ if self.closed => Some(Err(Error::closed())),
-            (Wish::Everything | Wish::Rest, failure) if self.has(wish) || self.prepared > 0 && failure.is_some() => Some(Ok(())),
+            _ if self.is_closed() => Some(Err(Error::closed())),
+            (Wish::Everything | Wish::Quiet, failure) if self.has(wish) || self.prepared > 0 && failure.is_some() => Some(Ok(())),
             (_, failure) => failure.cloned().map(Err),
         }
     }
 
-    /// Returns when there is something to do.
-    fn due(&self, now: Instant) -> Due {
-        match &self.run {
-            _ if self.closed => Due::Over,
-            Some(run) => Due::At(run.rest.map_or(now, |rest| rest.until(self.is_urgent(now)))),
-            None if self.wanted => Due::At(now),
-            None => Due::Called,
-        }
-    }
-
+    /// Begins an attempt if one is due. The filler reports its outcome with [`done`](State::done).
     pub(super) fn next(&mut self, now: Instant) -> Next {
-        loop {
-            match self.due(now) {
-                Due::At(due) if due <= now => {}
-                due => return Next::Rest(due),
-            }
-            match self.run.take() {
-                None => {
-                    self.wanted = false;
-                    self.run = Some(Run { woken: true, pause: FIRST_PAUSE, rest: None, dropped: false });
-                }
-                // What was wanted before everything was dropped is not wanted any more.
-                Some(run) if run.dropped || self.is_full() => {}
-                Some(run) => {
-                    let need = Need { hungry: std::mem::take(&mut self.hungry), woken: run.woken };
-                    self.run = Some(Run { woken: false, rest: None, ..run });
-                    self.busy = true;
-                    return Next::Fill(need);
+        match self.work {
+            Work::Abandoned | Work::Closed => return Next::Rest(Due::Over),
+            Work::Resting { since, pause } => {
+                let due = since + if self.is_urgent(now) { pause.min(URGENT_PAUSE) } else { pause };
+                if now < due {
+                    return Next::Rest(Due::At(due));
                 }
             }
+            Work::Idle | Work::Filling(_) => self.need.woken = true,
         }
+        if self.demand == Demand::None || self.is_full() {
+            (self.demand, self.work) = (Demand::None, Work::Idle);
+            return Next::Rest(Due::Called);
+        }
+        if self.need.woken {
+            self.backoff = FIRST_PAUSE;
+        }
+        self.work = Work::Filling(mem::take(&mut self.demand));
+        Next::Fill(mem::take(&mut self.need))
     }
 
-    /// Takes in what came of an attempt.
+    /// Takes in the outcome of an attempt.
     pub(super) fn done(&mut self, need: Need, filled: Result<Filled>, filler: &dyn Fill, now: Instant) {
-        self.busy = false;
         self.levels = filler.levels();
         self.counts.step = filler.step();
-        self.attempted(need, filled, filler.trouble(), now);
-        self.answer();
-    }
-
-    fn attempted(&mut self, need: Need, filled: Result<Filled>, trouble: Option<Error>, now: Instant) {
-        let run = self.run.as_mut().expect("a run ends only between two attempts");
-        let dropped = self.closed || run.dropped;
+        let Work::Filling(demand) = self.work else { return };
+        self.work = Work::Idle;
+        self.failed = filled.is_err();
         match filled {
-            Ok(Filled::Again(after)) => {
-                // An earlier failure is not this attempt's.
-                self.failed = false;
-                self.hungry |= need.hungry;
-                run.woken = need.woken;
-                run.rest = Some(Rest { since: now, pause: after });
+            Ok(Filled::Again(pause)) => {
+                self.need.hungry |= need.hungry;
+                self.need.woken |= need.woken;
+                self.retry(demand, now, pause);
             }
-            // What was prepared before everything was dropped goes the same way.
-            Ok(Filled::Blocks(_)) if dropped => {
-                self.failed = false;
-                self.run = None;
-            }
+            Ok(Filled::Blocks(_)) if demand == Demand::None => {}
             Ok(Filled::Blocks(blocks)) => {
-                self.failed = false;
-                run.pause = FIRST_PAUSE;
-                self.trouble = trouble;
-                self.wished = false;
+                self.backoff = FIRST_PAUSE;
+                self.trouble = filler.trouble();
                 let came = blocks.iter().map(|block| block.count).sum();
                 self.prepared += came;
                 self.blocks.extend(blocks);
                 self.wake_for(came);
-                // Here, and not at the next look: what is used meanwhile is prepared again when it is wanted.
-                if self.is_full() {
-                    self.run = None;
+                // The callers so far have their numbers. Looked up here and not in `next`: what is taken in between has to be ordered again.
+                self.demand = Demand::None;
+                if !self.is_full() {
+                    self.retry(Demand::Refill, now, Duration::ZERO);
                 }
             }
             Err(error) => {
-                self.failed = true;
                 if may_pass(&error) {
                     // A busy store's pause grows, because many others ask it too.
                     let known = error.retry_after().filter(|_| error.kind() != ErrorKind::StoreUnreachable);
-                    let pause = known.unwrap_or(run.pause).min(LONGEST_PAUSE);
-                    run.rest = Some(Rest { since: now, pause });
-                    run.pause = (2 * run.pause).min(LONGEST_PAUSE);
-                } else {
-                    // The next caller's wish is the next attempt.
-                    self.run = None;
+                    self.retry(demand, now, known.unwrap_or(self.backoff).min(LONGEST_PAUSE));
+                    self.backoff = (2 * self.backoff).min(LONGEST_PAUSE);
                 }
+                // After a lasting failure, new demand begins the next attempt.
                 self.trouble = Some(error);
             }
         }
+        self.answer();
     }
-}
 
-impl Rest {
-    /// It is shorter when a caller waits.
-    fn until(self, urgent: bool) -> Instant {
-        self.since + if urgent { self.pause.min(URGENT_PAUSE) } else { self.pause }
+    /// Has an attempt follow after a pause, unless its demand was dropped.
+    fn retry(&mut self, demand: Demand, since: Instant, pause: Duration) {
+        self.demand = self.demand.max(demand);
+        self.work = Work::Resting { since, pause };
     }
 }

@@ -257,7 +257,7 @@ fn whoever_waits_for_work_that_has_ended_is_told() {
     for closed in [false, true] {
         let buffer = Arc::new(Buffer::new(1, None));
         if closed {
-            buffer.lock().end();
+            buffer.lock().close();
         }
         let filler = Box::new(Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels::default() });
         let request = buffer.lock().requests.add(Wish::Number, Waker::noop().clone());
@@ -498,7 +498,7 @@ fn a_call_that_wants_no_number_leaves_none_when_it_goes() {
         asked.ask(&mut buffer.lock(), wish, &wait);
         asked
     };
-    let (rest, _number) = (ask(Wish::Rest), ask(Wish::Number));
+    let (rest, _number) = (ask(Wish::Quiet), ask(Wish::Number));
     buffer.lock().order();
     let now = Instant::now();
     let Next::Fill(need) = buffer.lock().next(now) else { panic!("numbers are wanted") };
