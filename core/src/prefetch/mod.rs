@@ -177,7 +177,7 @@ impl Prefetch {
     /// Takes 1 to `most` of the numbers that are there.
     ///
     /// # Errors
-    /// `CLOSED`.
+    /// `CLOSED`; `INTERNAL` once the filler has ended.
     fn prepared_row(&self, buffer: &Buffer, state: &mut State, most: u64) -> Result<Option<Taken>> {
         while !state.is_closed() {
             // Whoever had the lock before may have gone on already.
@@ -187,7 +187,7 @@ impl Prefetch {
                 }
                 return Ok(Some(taken));
             }
-            let Some(block) = state.pop() else { return Ok(None) };
+            let Some(block) = state.pop() else { return state.end().cloned().map_or(Ok(None), Err) };
             if self.purpose.is_stale(block.made_ms) {
                 state.drop_all();
                 state.order();
@@ -231,7 +231,7 @@ impl Prefetch {
         while let Some(mut state) = buffer.own() {
             let left = patience.saturating_sub(since.elapsed()).min(wait.left());
             let is_over = asked.reply(&mut state).transpose()?.is_some();
-            if is_over || !asked.is_waiting() && (state.is_closed() || state.has(wish)) {
+            if is_over || !asked.is_waiting() && (state.end().is_some() || state.has(wish)) {
                 return Ok(true);
             }
             // Also for a call that may not wait: it comes back.

@@ -60,10 +60,8 @@ enum Work {
     Resting { since: Instant, pause: Duration },
     /// An attempt is being made for this demand. If everything was dropped since it began, the demand is `None`, and its numbers are not used.
     Filling(Demand),
-    /// The filler has ended by a defect. What is prepared can still be used.
-    Abandoned,
-    /// The buffer was closed.
-    Closed,
+    /// No attempt follows any more, for this reason: the buffer was closed, or the filler has ended by a defect.
+    Ended(Error),
 }
 
 #[derive(Default)]
@@ -160,8 +158,13 @@ impl State {
         self.trouble.as_ref().filter(|error| self.failed && !may_pass(error))
     }
 
+    /// Returns why no attempt follows any more, if that is so.
+    pub(super) fn end(&self) -> Option<&Error> {
+        if let Work::Ended(why) = &self.work { Some(why) } else { None }
+    }
+
     pub(super) fn is_closed(&self) -> bool {
-        matches!(self.work, Work::Closed)
+        self.end().is_some_and(|why| why.kind() == ErrorKind::Closed)
     }
 
     /// Returns whether no attempt is being made, or follows by itself.
@@ -215,7 +218,7 @@ impl State {
     /// Closes the buffer: drops its numbers, ends the filler's work, and answers the calls that wait.
     pub(super) fn close(&mut self) {
         self.drop_all();
-        self.work = Work::Closed;
+        self.work = Work::Ended(Error::closed());
         self.answer();
         self.waker.iter().for_each(Waker::wake_by_ref);
     }
@@ -223,9 +226,9 @@ impl State {
     /// Notes that the filler has ended by a defect, unless the buffer was closed before.
     pub(super) fn abandon(&mut self) {
         if !self.is_closed() {
-            self.work = Work::Abandoned;
-            self.failed = true;
-            self.trouble = Some(Error::new(ErrorKind::Internal, "the thread that prepares numbers has ended"));
+            let why = Error::new(ErrorKind::Internal, "the thread that prepares numbers has ended");
+            (self.trouble, self.failed) = (Some(why.clone()), true);
+            self.work = Work::Ended(why);
             self.answer();
         }
     }
@@ -263,7 +266,7 @@ impl State {
     /// Begins an attempt if one is due. The filler reports its outcome with [`done`](State::done).
     pub(super) fn next(&mut self, now: Instant) -> Next {
         match self.work {
-            Work::Abandoned | Work::Closed => return Next::Rest(Due::Over),
+            Work::Ended(_) => return Next::Rest(Due::Over),
             Work::Resting { since, pause } => {
                 let due = since + if self.is_urgent(now) { pause.min(URGENT_PAUSE) } else { pause };
                 if now < due {

@@ -507,3 +507,20 @@ fn a_call_that_wants_no_number_leaves_none_when_it_goes() {
     drop(rest);
     assert_eq!(woken.try_iter().count(), 0, "there is no number");
 }
+
+/// Else the call waits its whole patience, although no attempt can follow.
+#[test]
+fn a_caller_that_comes_after_the_filler_has_ended_learns_it_at_once() {
+    let (prefetch, tell, needs) = prefetch(Levels { low: 1, high: 1 }, None);
+    tell.send(block(0, 1)).unwrap();
+    prefetch.prepare(&Wait::from(LONG)).unwrap();
+    needs.recv_timeout(LONG).unwrap();
+    prefetch.buffer().unwrap().lock().abandon();
+    let since = Instant::now();
+    assert_eq!(prefetch.take(1, LONG).map(|taken| taken.first), Ok(0), "it is there");
+    assert_eq!(prefetch.take(1, LONG).unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(prefetch.take(1, Duration::ZERO).unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(prefetch.prepare(&Wait::from(LONG)).unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(prefetch.trouble().unwrap().unwrap().kind(), ErrorKind::Internal);
+    assert!(since.elapsed() < LONG / 2, "{:?}", since.elapsed());
+}
