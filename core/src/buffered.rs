@@ -124,7 +124,7 @@ impl Fill for Ring {
         let mut blocks = Vec::new();
         while !stamps.is_empty() {
             let run = generator.run(lease.node_bits, &stamps);
-            blocks.push(Block { first: run.first.get() as u64, stride: run.step, count: run.count, low: 0, made_ms });
+            blocks.push(Block { first: run.first.get() as u64, stride: run.step, count: run.count, refill_at: 0, made_ms });
             stamps.start += run.count;
         }
         Ok(Filled::Blocks(blocks))

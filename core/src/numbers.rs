@@ -305,7 +305,7 @@ impl Numbers {
             && ring.ids().is_leased()
         {
             // The thread is a user of the lease, and would take another one at once.
-            prefetch.wait_for_rest(&wait, REST)?;
+            prefetch.wait_until_quiet(&wait, REST)?;
             let released = ring.ids().release_node_for(wait);
             // What a caller has had prepared meanwhile may be the old one's, whether the store was told or not.
             prefetch.drop_prepared()?;

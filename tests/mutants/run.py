@@ -323,13 +323,13 @@ FOUND_BY_TESTS = [
     (
         "what was read of a slot is used for the step of another generation",
         "word.wrapping_sub(self.word)",
-        "(word & PLACE)",
+        "(word & INDEX)",
         "loom_blocks",
     ),
     (
         "a forked child begins the generation that its parent was about to put",
         "(self.slot.begun.load(Ordering::Acquire) + 1)",
-        "((self.word.load(Ordering::Acquire) >> PLACE_BITS) + 1)",
+        "((self.word.load(Ordering::Acquire) >> INDEX_BITS) + 1)",
         "loom_what_a_parent",
     ),
     (

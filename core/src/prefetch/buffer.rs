@@ -1,4 +1,4 @@
-//! The buffer of a process, under its lock, and the calls that wait for it.
+//! The buffer of a process with its lock, and the requests of the calls that wait for it.
 
 use super::state::{State, Wish};
 use crate::error::Result;
@@ -9,16 +9,16 @@ use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-/// The ranges of one process that nobody uses yet.
+/// The prepared numbers of one process.
 pub(super) struct Buffer {
     pub(super) process: u64,
     state: Mutex<State>,
 }
 
-/// The request of a call that waits, which goes with the call.
+/// The request of a call that waits. Dropping it removes the request.
 pub(super) struct Asked {
     buffer: Arc<Buffer>,
-    /// `None` before it is made, and once it is answered.
+    /// The request's number and wish; `None` before the call waits, and after it took the reply.
     request: Option<(u64, Wish)>,
 }
 
@@ -30,26 +30,27 @@ impl Buffer {
         Buffer { process, state: Mutex::new(state) }
     }
 
-    /// No code panics while it holds this lock, except by a defect that is reported elsewhere.
+    /// Locks the state, also after a panic under the lock: only a defect causes one, and it is reported elsewhere.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether this process is a forked child of the buffer's, or a copy of it: a caller's callback may have forked. Takes no lock: after a
-    /// fork, a thread that no longer exists may hold it.
-    pub(super) fn is_a_parents(&self) -> bool {
+    /// Returns whether the buffer's process is over: this one is a forked child of it, or a copy. A caller's callback may have forked.
+    /// Takes no lock, because a thread that no longer exists may hold it after a fork.
+    pub(super) fn is_over(&self) -> bool {
         !fork::mark().is_still(self.process)
     }
 
-    /// The state; `None` in a forked child, and in a copy, which ends its original's under the lock.
+    /// Locks the state; `None` if the buffer is over. Checked again under the lock, because a copy of the machine closes its original's
+    /// buffer.
     pub(super) fn own(&self) -> Option<MutexGuard<'_, State>> {
-        let state = (!self.is_a_parents()).then(|| self.lock())?;
-        (!self.is_a_parents()).then_some(state)
+        let state = (!self.is_over()).then(|| self.lock())?;
+        (!self.is_over()).then_some(state)
     }
 }
 
 impl Asked {
-    /// The request that an earlier poll of the call has left, or none yet.
+    /// The request that an earlier poll of the call has kept, or none yet.
     pub(super) fn before(buffer: &Arc<Buffer>, wait: &Wait<'_>) -> Self {
         let kept = wait.kept().filter(|asked: &Asked| Arc::ptr_eq(&asked.buffer, buffer));
         kept.unwrap_or_else(|| Asked { buffer: Arc::clone(buffer), request: None })
@@ -66,17 +67,18 @@ impl Asked {
         Some(reply)
     }
 
-    /// Ends the request of a call that has its number, under the buffer's lock.
+    /// Removes the request of a call that has its number, under the buffer's lock.
     pub(super) fn end(&mut self, state: &mut State) {
         self.request.take().and_then(|(request, _)| state.requests.remove(request));
     }
 
-    /// Leaves a request, unless it waits already, under the buffer's lock.
+    /// Adds a request, unless the call has one, under the buffer's lock.
     pub(super) fn ask(&mut self, state: &mut State, wish: Wish, wait: &Wait<'_>) {
         self.request.get_or_insert_with(|| (state.requests.add(wish, wait.waker()), wish));
     }
 
-    /// Waits until it is answered, or until the caller has to look again. Without the lock: the caller's code is asked whether to go on.
+    /// Waits until the request is answered, or until the caller has to look again. The lock must not be held, because this runs the
+    /// caller's code, which may end the wait.
     ///
     /// # Errors
     /// Why the wait was ended.
@@ -94,13 +96,13 @@ impl Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        // Also in a copy, which has the thread that holds the lock, and where the generation cannot be read now.
+        // Also in a copy of the machine, where the thread that holds the lock exists; and while the fork generation cannot be read.
         if let Some((request, wish)) = self.request
             && !fork::mark().is_child_of(self.buffer.process)
         {
             let mut state = self.buffer.lock();
             if let (Some(Ok(())), Wish::Number) = (state.requests.remove(request), wish) {
-                // The number that it was woken for is the next one's.
+                // The call was woken for a number, and the next call gets it.
                 state.wake_for(1);
             }
         }

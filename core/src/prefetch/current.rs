@@ -1,34 +1,41 @@
-//! The numbers being used, taken one after the other by any number of threads.
+//! The current block, from which any number of threads take one number after another.
 
 use super::block::{Block, Taken};
 use crate::fork::Mark;
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
-/// The bits of a place in the word; those above are the generation.
-const PLACE_BITS: u32 = 28;
-const PLACE: u64 = (1 << PLACE_BITS) - 1;
-/// The bits of a generation that the word holds.
-const GENERATION: u64 = u64::MAX >> PLACE_BITS;
+/// The number of the word's low bits that hold an index. The bits above them hold the generation.
+const INDEX_BITS: u32 = 28;
+const INDEX: u64 = (1 << INDEX_BITS) - 1;
+/// The bits of a generation that the word can hold.
+const GENERATION: u64 = u64::MAX >> INDEX_BITS;
 /// The most numbers of a generation.
-pub(super) const MOST: u64 = PLACE;
+pub(super) const MOST: u64 = INDEX;
 
-/// One block after the other, each a *generation*. Taking a number is one step of the word, which holds the generation and the place of the
-/// next number.
+/// The current block, which is replaced by one after another. Each of them is a *generation*. The *word* holds the generation and the index
+/// of the next number; one step of the word takes a number.
 ///
-/// **The invariant.** A number is taken at most once, because its place in its generation is: places come from one atomic word, which within a
-/// generation only goes up, by compare-and-swap and never beyond the end, and each place below `count` is one number.
+/// **The invariant.** A number is taken at most once, because its index in its generation is taken at most once. Indices come from one
+/// atomic word. Within a generation the word only grows, by compare-and-swap and never beyond the end, and each index below `count` is one
+/// number.
 ///
-/// **Why what is read of the slot belongs together.** Its generation stands there twice: `begun` is the first field to be stored and the last
-/// to be loaded, `done` the last to be stored and the first to be loaded; all are stored with release and loaded with acquire. Whoever
-/// has read a field of a later generation than `begun`'s would have read that one's `begun`, too; and whoever has read `done` reads no field
-/// of an earlier generation. So where both are alike all is that generation's. The word is taken only where it is of the same one, else the
-/// thread stood still meanwhile. Only 36 bits of a generation are compared: to be deceived it would have to stand still for 68,719,476,736
-/// generations. That is more than half a day where each lasts for a microsecond. No generation is begun twice, also not in a forked child, which
-/// may find the slot half changed, or changed and the word not.
+/// **Why the fields that are read from the slot belong together.** The slot holds its generation twice. `begun` is the first field to be
+/// stored and the last to be loaded. `done` is the last to be stored and the first to be loaded. All stores release, and all loads acquire.
 ///
-/// A compare-and-swap takes 5.4 ns a number, as a step without a condition does, and two threads 11 ns where steps take 9; but a step that falls
-/// behind the end, or into a generation that its thread has not read, has to find its number again.
+/// - A thread that loaded a field of some generation finds that generation or a later one in `begun`.
+/// - A thread that loaded a generation from `done` finds no field of an earlier one.
+/// - So if `begun` equals `done`, all fields are of that generation.
+///
+/// **Why the word belongs to them.** A thread takes a number only if the word has the generation of the fields. If it does not, the block
+/// was replaced in between. Only 36 bits of a generation are kept. To be deceived, a thread would have to be suspended for
+/// 68,719,476,736 generations. That is more than half a day, even if each generation lasts only for a microsecond.
+///
+/// **No generation is begun twice.** That is also so in a forked child, which may find the slot half changed, or the slot changed and the
+/// word not.
+///
+/// A compare-and-swap takes 5.4 ns a number, as an unconditional addition does. With two threads it takes 11 ns, and an addition 9 ns. But
+/// a thread whose addition went beyond the end, or into a generation that it has not read, would have to find its number again.
 pub(super) struct Current {
     word: CachePadded<AtomicU64>,
     slot: CachePadded<Slot>,
@@ -37,12 +44,12 @@ pub(super) struct Current {
 #[derive(Default)]
 struct Slot {
     begun: AtomicU64,
-    /// A forked child, or a copy of the machine, has a copy, which it must not use.
+    /// The process that may use the block. A forked child or a copy of the machine also has it, and must not use it.
     process: AtomicU64,
     first: AtomicU64,
     stride: AtomicU64,
     count: AtomicU64,
-    low: AtomicU64,
+    refill_at: AtomicU64,
     done: AtomicU64,
 }
 
@@ -50,35 +57,35 @@ struct Slot {
 #[derive(Clone, Copy)]
 struct Content {
     process: u64,
-    /// The word's before the first number is taken: its generation, and place 0.
+    /// The word before the first number is taken: the generation, and index 0.
     word: u64,
     first: u64,
     stride: u64,
     count: u64,
-    low: u64,
+    refill_at: u64,
 }
 
 impl Slot {
-    /// `None` where it is just being changed.
+    /// Loads the fields; `None` while another thread changes them.
     #[inline(always)]
     fn content(&self) -> Option<Content> {
         let done = self.done.load(Ordering::Acquire);
         let content = Content {
             process: self.process.load(Ordering::Acquire),
-            word: done << PLACE_BITS,
+            word: done << INDEX_BITS,
             first: self.first.load(Ordering::Acquire),
             stride: self.stride.load(Ordering::Acquire),
             count: self.count.load(Ordering::Acquire),
-            low: self.low.load(Ordering::Acquire),
+            refill_at: self.refill_at.load(Ordering::Acquire),
         };
         (self.begun.load(Ordering::Acquire) == done).then_some(content)
     }
 }
 
 impl Content {
-    /// The place of a word, if one of this generation's numbers is there: a word of another one is far from it.
+    /// Returns the index in a word, if it is one of this generation's: a word of another generation is far from it.
     #[inline(always)]
-    fn place(self, word: u64) -> Option<u64> {
+    fn index(self, word: u64) -> Option<u64> {
         let at = word.wrapping_sub(self.word);
         (at < self.count).then_some(at)
     }
@@ -90,17 +97,17 @@ impl Content {
 }
 
 impl Current {
-    /// Nothing, and nobody's.
+    /// An empty block, of no process.
     pub(super) fn new() -> Self {
         Current { word: CachePadded::new(AtomicU64::new(0)), slot: CachePadded::default() }
     }
 
-    /// Takes one number, and says whether its place is `low`. `None` also where another block is just being put here. Inlined, and in registers: on
-    /// x86-64 a locked instruction waits for every store before it.
+    /// Takes one number, and returns it with whether its index is `refill_at`; `None` if there is none, or while the block is being
+    /// replaced. Inlined to stay in registers, because on x86-64 a locked instruction waits for every store before it.
     #[inline(always)]
     pub(super) fn take_one(&self, mark: Mark) -> Option<(u64, bool)> {
         let taken = self.advance(mark, 1)?;
-        Some((taken.first, taken.low))
+        Some((taken.first, taken.refill))
     }
 
     /// Takes 1 to `most` numbers, if there is one left.
@@ -113,38 +120,39 @@ impl Current {
         let content = self.slot.content()?;
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            let at = content.place(word)?;
-            // There is one at least.
+            let at = content.index(word)?;
+            // At least 1.
             let count = if most == 1 { 1 } else { most.min(content.count - at) };
             match self.word.compare_exchange_weak(word, word + count, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
-                    let Content { process, stride, low, .. } = content;
+                    let Content { process, stride, refill_at, .. } = content;
                     // After the swap: see `fork.rs`.
                     let is_ours = mark.is(process) || is_still(mark, process);
-                    let low = low.wrapping_sub(at) < count;
-                    return is_ours.then(|| Taken { process, first: content.number(at), stride, count, low });
+                    let refill = refill_at.wrapping_sub(at) < count;
+                    return is_ours.then(|| Taken { process, first: content.number(at), stride, count, refill });
                 }
                 Err(now) => word = now,
             }
         }
     }
 
-    /// Puts another block in the place of this one; it has at most `MOST` numbers. One thread of a process at a time: whoever holds the
-    /// lock of its buffer. Returns the generation, and how far the one before it had come.
+    /// Replaces the block by another one, of at most `MOST` numbers. The caller holds the lock of its process's buffer, so only one thread
+    /// of a process does this at a time. Returns the new generation, and the position at which the one before was left.
     pub(super) fn replace(&self, process: u64, block: Block) -> (u64, Left) {
         debug_assert!(block.count <= MOST);
-        // Not the one after the word's: a parent may have been about to put that when it forked, and the child's threads find its fields in the slot.
+        // The generation after the slot's, not after the word's: when a parent forked, one of its threads may have stored the fields of
+        // that one, and threads of the child find them in the slot.
         let generation = (self.slot.begun.load(Ordering::Acquire) + 1) & GENERATION;
         self.store(process, block, generation, usize::MAX);
-        (generation, Left(self.word.swap(generation << PLACE_BITS, Ordering::AcqRel)))
+        (generation, Left(self.word.swap(generation << INDEX_BITS, Ordering::AcqRel)))
     }
 
-    /// Returns how far the last block has come.
+    /// Returns the position in the current block.
     pub(super) fn left(&self) -> Left {
         Left(self.word.load(Ordering::Acquire))
     }
 
-    /// Stores a block in the slot, or the first fields of it.
+    /// Stores a block in the slot, or only its first `most` fields.
     pub(super) fn store(&self, process: u64, block: Block, generation: u64, most: usize) {
         let slot = &self.slot;
         let fields = [
@@ -153,7 +161,7 @@ impl Current {
             (&slot.first, block.first),
             (&slot.stride, block.stride),
             (&slot.count, block.count),
-            (&slot.low, block.low),
+            (&slot.refill_at, block.refill_at),
             (&slot.done, generation),
         ];
         for (field, value) in fields.into_iter().take(most) {
@@ -161,27 +169,27 @@ impl Current {
         }
     }
 
-    /// Leaves nothing to be taken.
+    /// Replaces the block by an empty one. Returns the position at which the one before was left.
     pub(super) fn clear(&self) -> Left {
-        self.replace(0, Block { first: 0, stride: 0, count: 0, low: u64::MAX, made_ms: i64::MIN }).1
+        self.replace(0, Block { first: 0, stride: 0, count: 0, refill_at: u64::MAX, made_ms: i64::MIN }).1
     }
 }
 
-/// Out of the way of the registers.
+/// Returns whether the process is still this one. Not inlined, so that the fast path keeps its registers.
 #[cold]
 #[inline(never)]
 fn is_still(mark: Mark, process: u64) -> bool {
     mark.is_still(process)
 }
 
-/// The position at which a block was left.
+/// A position: a generation, and the index of its next number.
 #[derive(Clone, Copy)]
 pub(super) struct Left(u64);
 
 impl Left {
-    /// Returns how many of a generation's `count` numbers were taken: each place below the position is one number.
+    /// Returns how many of a generation's `count` numbers were taken: each index below the position's is one number.
     pub(super) fn taken(self, generation: u64, count: u64) -> u64 {
-        if self.0 >> PLACE_BITS == generation { (self.0 & PLACE).min(count) } else { 0 }
+        if self.0 >> INDEX_BITS == generation { (self.0 & INDEX).min(count) } else { 0 }
     }
 }
 
@@ -191,7 +199,7 @@ mod tests {
     use crate::fork;
 
     fn block(first: u64, count: u64) -> Block {
-        Block { first, stride: 1, count, low: 1, made_ms: 0 }
+        Block { first, stride: 1, count, refill_at: 1, made_ms: 0 }
     }
 
     fn current(count: u64) -> (Current, Mark) {

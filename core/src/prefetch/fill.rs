@@ -1,31 +1,31 @@
-//! Those who prepare numbers: what they are asked, and what they return.
+//! The filler: the trait of everything that prepares numbers, its input and its outcome.
 
 use super::block::Block;
 use crate::error::{Error, Result};
 use std::time::Duration;
 
-/// The amount that is prefetched, in numbers, without the range being used.
+/// The bounds on the number of prepared numbers, without those of the current block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Levels {
-    /// Below this, more are prepared ...
+    /// If there are fewer than this, the filler prepares more ...
     pub(crate) low: u64,
-    /// ... until there are as many as this.
+    /// ... until there are at least as many as this.
     pub(crate) high: u64,
 }
 
 impl Default for Levels {
-    /// The levels until the filler knows better.
+    /// The levels before the first attempt.
     fn default() -> Self {
         Levels { low: 1, high: 1 }
     }
 }
 
-/// The demand, as the filler sees it.
+/// The need for numbers, from which the filler learns how fast they are used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Need {
-    /// True if a caller had to wait since the last fill.
+    /// True if a caller found nothing since the last attempt began.
     pub(crate) hungry: bool,
-    /// True for the first fill since the thread was woken.
+    /// True for the first attempt since the filler was idle, or since everything was dropped.
     pub(crate) woken: bool,
 }
 
@@ -34,26 +34,26 @@ pub(crate) struct Need {
 pub(crate) enum Filled {
     /// At least one number.
     Blocks(Vec<Block>),
-    /// Nothing yet, and nothing wrong: to be asked again, with the same need, after this long.
+    /// Nothing yet, although nothing failed. The next attempt follows after this pause, with the same need.
     Again(Duration),
 }
 
 /// Prepares numbers; called by one thread of one process at a time.
 pub(crate) trait Fill: Send {
-    /// Makes some numbers; they ascend as far as those who take them are told so. Other work may wait for the thread.
+    /// Prepares some numbers, which ascend as far as the handle's documentation promises it. Other work may wait for the thread.
     ///
     /// # Errors
-    /// Why there are none. What may pass by itself is tried again: an unreachable store, say.
+    /// Why there are no numbers. A failure that may pass is followed by another attempt: an unreachable store, for example.
     fn fill(&mut self, need: Need) -> Result<Filled>;
 
     fn levels(&self) -> Levels;
 
-    /// The size of the next range, where there are ranges.
+    /// Returns the size of the next range, if there are ranges.
     fn step(&self) -> Option<u64> {
         None
     }
 
-    /// Returns the failure of an attempt that gave numbers all the same.
+    /// Returns the failure of a part of the last attempt, if the attempt gave numbers nevertheless.
     fn trouble(&self) -> Option<Error> {
         None
     }

@@ -33,7 +33,7 @@ impl Fill for Filler {
     fn fill(&mut self, _need: Need) -> Result<Filled> {
         let count = self.0.count;
         let first = self.0.next.fetch_add(count, Ordering::Relaxed);
-        Ok(Filled::Blocks(vec![Block { first, stride: 1, count, low: 0, made_ms: 0 }]))
+        Ok(Filled::Blocks(vec![Block { first, stride: 1, count, refill_at: 0, made_ms: 0 }]))
     }
 
     fn levels(&self) -> Levels {
@@ -173,7 +173,8 @@ fn loom_blocks_change_while_numbers_are_taken() {
     for most in [1, 2] {
         model(move || {
             let (current, mark) = (Arc::new(Current::new()), fork::mark());
-            let put = |current: &Current, first| current.replace(mark.current(), Block { first, stride: 1, count: 2, low: 0, made_ms: 0 });
+            let put =
+                |current: &Current, first| current.replace(mark.current(), Block { first, stride: 1, count: 2, refill_at: 0, made_ms: 0 });
             let take = move |current: &Current, most| match most {
                 1 => current.take_one(mark).map_or(vec![], |(number, _)| vec![number]),
                 _ => current.take(mark, most).map_or(vec![], |taken| (taken.first..taken.first + taken.count).collect()),
@@ -196,7 +197,7 @@ fn loom_blocks_change_while_numbers_are_taken() {
 fn loom_what_a_parent_was_about_to_put_is_not_taken_in_its_child() {
     model(|| {
         let (current, mark) = (Arc::new(Current::new()), fork::mark());
-        let block = |first| Block { first, stride: 1, count: 2, low: 0, made_ms: 0 };
+        let block = |first| Block { first, stride: 1, count: 2, refill_at: 0, made_ms: 0 };
         current.replace(mark.current() + 1, block(10));
         current.store(mark.current() + 1, block(20), 2, usize::MAX);
         let thread = {

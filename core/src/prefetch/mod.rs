@@ -1,16 +1,19 @@
-//! Numbers that a thread prepares ahead of those who take them: what segments, tickets and the ring of prepared IDs have in
-//! common.
+//! Numbers that are prepared before callers take them. Segments, tickets and the ring of prepared IDs use this.
 //!
-//! A *block* is a piece of consecutive numbers, shared by all threads; the *buffer* holds the blocks behind
-//! it. Taking a number is one step of a counter; only who finds the block used up goes to the
-//! buffer, and only who finds that empty waits, with a [request](crate::request) there. What is fetched from stores is fetched by their worker's thread; a ring has a thread of its own.
-//! A forked child has its own of all of it.
+//! - A *block* is a row of numbers at equal distances. All threads take from the current block, each with one step of a counter
+//!   (`current`).
+//! - The *buffer* of a process holds the prepared blocks (`buffer`, `state`). A caller that finds the current block used up takes the next
+//!   one from there. A caller that finds the buffer empty, too, leaves a [request](crate::request) there, and waits.
+//! - The *filler* prepares numbers (`fill`), one attempt after another (`fill_task`). It runs as a task of its stores' worker, or on a
+//!   thread of its own, as a ring's does (`staffed`).
+//!
+//! A forked child has its own numbers, buffer and filler.
 
 mod block;
 mod buffer;
 mod current;
 mod fill;
-mod filling;
+mod fill_task;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod staffed;
@@ -37,13 +40,13 @@ use std::time::{Duration, Instant};
 
 /// The purpose of a prefetch: a segment, or a ring.
 pub(crate) trait Purpose: Send + Sync + 'static {
-    /// The one who prepares numbers for this process.
+    /// Makes the filler of this process.
     ///
     /// # Errors
-    /// What keeps it from being made.
+    /// Why it cannot be made.
     fn filler(&self) -> Result<Box<dyn Fill>>;
 
-    /// The stores that it asks, on the thread of their worker; where there is none it has a thread of its own.
+    /// Returns the stores that the filler calls. It runs on the thread of their worker, or on a thread of its own if there are none.
     fn stores(&self) -> &[Address] {
         &[]
     }
@@ -51,7 +54,7 @@ pub(crate) trait Purpose: Send + Sync + 'static {
     /// Returns whether numbers that were prepared at an instant (Unix ms) must not be used any more.
     fn is_stale(&self, made_ms: i64) -> bool;
 
-    /// The error of a caller who has waited for too long; `trouble` is what the thread met.
+    /// Returns the error for a caller whose patience is over. `trouble` is the failure of the last attempt.
     fn too_late(&self, waited: Duration, trouble: Option<Error>) -> Error;
 
     /// Returns the longest wait of a caller.
@@ -69,10 +72,10 @@ pub(crate) struct Prefetch {
     closed: AtomicBool,
 }
 
-/// The longest wait for the first numbers where an empty prefetch is refused at once.
-const OPEN: Duration = Duration::from_secs(5);
-/// The pause before a caller looks again for numbers that are on their way.
-const SOON: Duration = Duration::from_millis(10);
+/// The patience of [`Prefetch::prepare`] if the purpose has none, because its calls for a number do not wait.
+const OPEN_PATIENCE: Duration = Duration::from_secs(5);
+/// The pause that `WOULD_BLOCK` proposes before the next try.
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 impl Prefetch {
     pub(crate) fn new(purpose: Arc<dyn Purpose>) -> Self {
@@ -92,45 +95,45 @@ impl Prefetch {
         Some(state.count(self.current.left()))
     }
 
-    /// Takes one number; waits for it as long as the caller may, and not longer than the purpose allows.
+    /// Takes one number. Waits for it until the caller's limit or the purpose's patience ends.
     #[inline]
     pub(crate) fn take_one<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<u64> {
         match self.current.take_one(self.mark) {
             Some((number, false)) => Ok(number),
-            Some((number, true)) => Ok(self.low(number)),
+            Some((number, true)) => Ok(self.refill(number)),
             None => self.slow_one(wait.into()),
         }
     }
 
     #[cold]
     fn slow_one(&self, wait: Wait<'_>) -> Result<u64> {
-        Ok(self.advance(self.buffer()?, 1, &wait.begun())?.first)
+        Ok(self.take_from_buffer(self.buffer()?, 1, &wait.begun())?.first)
     }
 
     /// Takes 1 to `most` numbers; waits as [`take_one`](Prefetch::take_one).
     pub(crate) fn take<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Taken> {
         match self.current.take(self.mark, most) {
-            Some(taken) if taken.low => Ok(self.low(taken)),
+            Some(taken) if taken.refill => Ok(self.refill(taken)),
             Some(taken) => Ok(taken),
-            None => self.advance(self.buffer()?, most, &wait.into().begun()),
+            None => self.take_from_buffer(self.buffer()?, most, &wait.into().begun()),
         }
     }
 
-    /// Has the thread look whether more are needed. What was taken is not lost for a thread that cannot be started.
+    /// Orders numbers if there are too few, and returns what was taken, even if no filler can be started.
     #[cold]
-    fn low<T>(&self, taken: T) -> T {
+    fn refill<T>(&self, taken: T) -> T {
         if let Ok(buffer) = self.buffer() {
             buffer.lock().order_if_low();
         }
         taken
     }
 
-    /// Goes on to the next block; waits where there is none.
-    fn advance(&self, buffer: &Arc<Buffer>, most: u64, wait: &Wait<'_>) -> Result<Taken> {
+    /// Takes numbers of the next block, waits if there is none, and counts the wait.
+    fn take_from_buffer(&self, buffer: &Arc<Buffer>, most: u64, wait: &Wait<'_>) -> Result<Taken> {
         let mut since = None;
-        let Some(taken) = self.find(buffer, most, wait, &mut since).transpose() else {
-            // It has a buffer of its own.
-            return self.advance(self.buffer()?, most, wait);
+        let Some(taken) = self.await_numbers(buffer, most, wait, &mut since).transpose() else {
+            // The process is another one now, which has its own buffer.
+            return self.take_from_buffer(self.buffer()?, most, wait);
         };
         let in_place = !wait.is_polled() && !wait.is_probe();
         let since = since.filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.end_phase()));
@@ -142,11 +145,12 @@ impl Prefetch {
         taken
     }
 
-    /// `None` in a child that was forked meanwhile, or in a copy. `since` is when the call began to wait.
-    fn find(&self, buffer: &Arc<Buffer>, most: u64, wait: &Wait<'_>, since: &mut Option<Instant>) -> Result<Option<Taken>> {
+    /// Takes numbers, or waits until there are some. Returns `None` in a child that was forked during the wait, and in a copy. `since`
+    /// becomes the instant at which the call began to wait.
+    fn await_numbers(&self, buffer: &Arc<Buffer>, most: u64, wait: &Wait<'_>, since: &mut Option<Instant>) -> Result<Option<Taken>> {
         let mut asked = Asked::before(buffer, wait);
         while let Some(mut state) = buffer.own() {
-            if let Some(taken) = self.prepared_row(buffer, &mut state, most)? {
+            if let Some(taken) = self.take_prepared(buffer, &mut state, most)? {
                 asked.end(&mut state);
                 return Ok(Some(taken));
             }
@@ -155,17 +159,14 @@ impl Prefetch {
             let waited = since.get_or_insert_with(|| wait.phase()).elapsed();
             state.counts.hungry += u64::from(is_first && !wait.is_probe());
             let left = self.purpose.patience().saturating_sub(waited).min(wait.left());
-            // Others may have taken what was prepared.
+            // If nothing is ordered any more, other callers have taken the numbers that were ordered before.
             if is_first || left.is_zero() || state.is_idle() {
                 state.order_for_caller();
             }
             if left.is_zero() {
-                let trouble = state.trouble.clone();
-                if wait.max() < self.purpose.patience() {
-                    return Err(would_block(trouble));
-                }
-                state.counts.exhausted += 1;
-                return Err(self.purpose.too_late(waited, trouble));
+                let is_patience = wait.max() >= self.purpose.patience();
+                state.counts.exhausted += u64::from(is_patience);
+                return Err(self.out_of_time(is_patience, waited, state.trouble.clone()));
             }
             asked.ask(&mut state, Wish::Number, wait);
             drop(state);
@@ -174,15 +175,15 @@ impl Prefetch {
         Ok(None)
     }
 
-    /// Takes 1 to `most` of the numbers that are there.
+    /// Takes 1 to `most` of the numbers that are prepared, if there are any.
     ///
     /// # Errors
-    /// `CLOSED`; `INTERNAL` once the filler has ended.
-    fn prepared_row(&self, buffer: &Buffer, state: &mut State, most: u64) -> Result<Option<Taken>> {
+    /// `CLOSED`; `INTERNAL` if there are none, and the filler has ended.
+    fn take_prepared(&self, buffer: &Buffer, state: &mut State, most: u64) -> Result<Option<Taken>> {
         while !state.is_closed() {
-            // Whoever had the lock before may have gone on already.
+            // The caller that had the lock before may have put the next block in place already.
             if let Some(taken) = self.current.take(self.mark, most) {
-                if taken.low {
+                if taken.refill {
                     state.order_if_low();
                 }
                 return Ok(Some(taken));
@@ -199,34 +200,41 @@ impl Prefetch {
         Err(Error::closed())
     }
 
-    /// Has everything prepared, and waits for it as long as the caller may.
+    /// The error for a caller whose time is over: its purpose's patience, or its own limit.
+    fn out_of_time(&self, is_patience: bool, waited: Duration, trouble: Option<Error>) -> Error {
+        if is_patience {
+            return self.purpose.too_late(waited, trouble);
+        }
+        let why = trouble.map_or_else(String::new, |error| format!(": {error}"));
+        let why = format!("the next numbers take longer than this call may wait{why}");
+        Error::new(ErrorKind::WouldBlock, why).retry_in(RETRY_PAUSE).of_a_short_wait()
+    }
+
+    /// Has the buffer filled, and waits until it is full, or until the caller's limit ends.
     ///
     /// # Errors
-    /// Why there is nothing at all.
+    /// Why there are no numbers at all.
     pub(crate) fn prepare(&self, wait: &Wait<'_>) -> Result<()> {
         let buffer = self.buffer()?;
-        let patience = if self.purpose.patience().is_zero() { OPEN } else { self.purpose.patience() };
+        let patience = if self.purpose.patience().is_zero() { OPEN_PATIENCE } else { self.purpose.patience() };
         let since = wait.phase();
-        if !self.until(buffer, Wish::Everything, wait, patience)? {
+        if !self.await_wish(buffer, Wish::Everything, wait, patience)? {
             return self.prepare(wait);
         }
         let state = buffer.lock();
-        if state.prepared > 0 {
-            return Ok(());
+        match state.lasting_failure() {
+            _ if state.prepared > 0 => Ok(()),
+            Some(error) => Err(error.clone()),
+            None => Err(self.out_of_time(wait.max() >= patience, since.elapsed(), state.trouble.clone())),
         }
-        let trouble = state.trouble.clone();
-        Err(match state.lasting_failure() {
-            Some(error) => error.clone(),
-            None if wait.max() < patience => would_block(trouble),
-            None => self.purpose.too_late(since.elapsed(), trouble),
-        })
     }
 
-    /// Waits for what a wish is for, until the patience is over. Returns whether the buffer is this process's still: a caller's code may have forked.
+    /// Waits until a wish is fulfilled, or until the patience is over. Returns false if the process is another one now: the caller's code
+    /// may have forked.
     ///
     /// # Errors
-    /// Why it does not come; why the wait was ended.
-    fn until(&self, buffer: &Arc<Buffer>, wish: Wish, wait: &Wait<'_>, patience: Duration) -> Result<bool> {
+    /// Why the wish cannot be fulfilled; why the wait was ended.
+    fn await_wish(&self, buffer: &Arc<Buffer>, wish: Wish, wait: &Wait<'_>, patience: Duration) -> Result<bool> {
         let (since, mut asked) = (wait.phase(), Asked::before(buffer, wait));
         while let Some(mut state) = buffer.own() {
             let left = patience.saturating_sub(since.elapsed()).min(wait.left());
@@ -234,10 +242,8 @@ impl Prefetch {
             if is_over || !asked.is_waiting() && (state.end().is_some() || state.has(wish)) {
                 return Ok(true);
             }
-            // Also for a call that may not wait: it comes back.
-            if let Wish::Everything = wish
-                && !asked.is_waiting()
-            {
+            // Also for a call that may not wait, because it will retry.
+            if matches!(wish, Wish::Everything) && !asked.is_waiting() {
                 state.order();
             }
             if left.is_zero() {
@@ -250,7 +256,7 @@ impl Prefetch {
         Ok(false)
     }
 
-    /// Drops every number that is prepared; the thread prepares others when somebody wants one.
+    /// Drops all numbers that are prepared. The filler prepares new ones when a caller wants them.
     pub(crate) fn drop_prepared(&self) -> Result<()> {
         self.with_open(|state| {
             state.drop_all();
@@ -258,15 +264,15 @@ impl Prefetch {
         })
     }
 
-    /// Waits until the thread does not prepare anything, as after [`drop_prepared`](Prefetch::drop_prepared) it soon does.
+    /// Waits until the filler makes no attempt. After [`drop_prepared`](Prefetch::drop_prepared) that is soon so.
     ///
     /// # Errors
     /// Why the wait was ended.
-    pub(crate) fn wait_for_rest(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
-        self.until(self.buffer()?, Wish::Quiet, wait, patience).map(drop)
+    pub(crate) fn wait_until_quiet(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
+        self.await_wish(self.buffer()?, Wish::Quiet, wait, patience).map(drop)
     }
 
-    /// Returns how many numbers are prefetched, without the range being used.
+    /// Returns the number of prepared numbers, without those of the current block.
     pub(crate) fn prepared(&self) -> Result<u64> {
         self.with_open(|state| state.prepared)
     }
@@ -281,17 +287,17 @@ impl Prefetch {
         self.buffer().expect("a thread").lock().waiting()
     }
 
-    /// Ends the prefetch: every later call is `CLOSED`.
+    /// Closes the prefetch: every later call is `CLOSED`.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         drop(self.with(|state| {
             state.close();
-            // Under the lock, as whoever goes on to another range does.
+            // Under the lock, as a caller that takes the next block.
             state.use_next(self.current.clear(), None);
         }));
     }
 
-    /// Does something with the open buffer.
+    /// Does something with the buffer, if it is open.
     ///
     /// # Errors
     /// `CLOSED`.
@@ -299,7 +305,8 @@ impl Prefetch {
         self.with(|state| if state.is_closed() { Err(Error::closed()) } else { Ok(work(state)) })?
     }
 
-    /// Does something with the buffer under its lock. A thread of a copy that has the original's looks again: another thread may use its own by now.
+    /// Does something with the buffer under its lock. In a copy of the machine, a thread that still has the original's buffer gets its own
+    /// process's instead.
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> Result<T> {
         loop {
             if let Some(mut state) = self.buffer()?.own() {
@@ -314,16 +321,8 @@ impl Prefetch {
         if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
     }
 
-    /// This process's buffer, with who sees to it.
+    /// Returns this process's buffer. Makes it, and starts its filler, at the first call in the process.
     fn buffer(&self) -> Result<&Arc<Buffer>> {
         Ok(&self.buffer.get(|original| self.staff(original))?.0)
     }
-}
-
-fn would_block(trouble: Option<Error>) -> Error {
-    let why = match trouble {
-        Some(error) => format!("the next numbers take longer than this call may wait: {error}"),
-        None => "the next numbers take longer than this call may wait".to_owned(),
-    };
-    Error::new(ErrorKind::WouldBlock, why).retry_in(SOON).of_a_short_wait()
 }

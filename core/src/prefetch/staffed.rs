@@ -1,8 +1,8 @@
-//! A buffer of this process, and the worker or the thread that sees to it.
+//! The start of a buffer and of its filler, in a worker or on a thread of its own.
 
 use super::Prefetch;
 use super::buffer::Buffer;
-use super::filling::Filling;
+use super::fill_task::FillTask;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease;
 use crate::stats;
@@ -10,7 +10,7 @@ use crate::sync::Ordering;
 use crate::thread;
 use std::sync::Arc;
 
-/// A buffer and what sees to it, which ends with it.
+/// A buffer whose filler was started. Dropping it closes the buffer, which ends the filler's task.
 pub(super) struct Staffed(pub(super) Arc<Buffer>);
 
 impl Drop for Staffed {
@@ -20,13 +20,13 @@ impl Drop for Staffed {
 }
 
 impl Prefetch {
-    /// Makes this process's buffer, and has it seen to. A copy of the machine ends its original's.
+    /// Makes this process's buffer, and starts its filler. In a copy of the machine, it closes the original's buffer.
     pub(super) fn staff(&self, original: Option<&Staffed>) -> Result<Staffed> {
-        // Under its lock: no thread goes on to another range of the original's after this.
+        // Under the buffer's lock: after this, no thread takes another block from it.
         original.into_iter().for_each(|original| original.0.lock().close());
         let process = self.mark.current();
         if self.closed.load(Ordering::Acquire) {
-            // Before a fork; in this process whoever closes it closes its buffer.
+            // It was closed before a fork: in this process, `close` closes the buffer.
             let buffer = Buffer::new(process, None);
             buffer.lock().close();
             return Ok(Staffed(Arc::new(buffer)));
@@ -38,14 +38,14 @@ impl Prefetch {
         let stores = self.purpose.stores();
         if stores.is_empty() {
             let buffer = Arc::new(Buffer::new(process, None));
-            let filling = Filling { buffer: Arc::clone(&buffer), filler };
+            let task = FillTask { buffer: Arc::clone(&buffer), filler };
             let why = |error| Error::new(ErrorKind::Internal, format!("no thread can be started to prepare numbers: {error}"));
-            thread::spawn("frazil-ahead", Box::new(move || filling.run())).map_err(why)?;
+            thread::spawn("frazil-ahead", Box::new(move || task.run())).map_err(why)?;
             return Ok(Staffed(buffer));
         }
-        lease::engage(stores, |bell| {
-            let buffer = Arc::new(Buffer::new(process, Some(bell)));
-            (Box::new(Filling { buffer: Arc::clone(&buffer), filler }), Staffed(buffer))
+        lease::engage(stores, |waker| {
+            let buffer = Arc::new(Buffer::new(process, Some(waker)));
+            (Box::new(FillTask { buffer: Arc::clone(&buffer), filler }), Staffed(buffer))
         })
     }
 }

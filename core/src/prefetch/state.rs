@@ -58,7 +58,8 @@ enum Work {
     Idle,
     /// The next attempt follows after a pause.
     Resting { since: Instant, pause: Duration },
-    /// An attempt is being made for this demand. If everything was dropped since it began, the demand is `None`, and its numbers are not used.
+    /// An attempt is being made for this demand. If everything was dropped since it began, the demand is `None`, and its numbers are not
+    /// used.
     Filling(Demand),
     /// No attempt follows any more, for this reason: the buffer was closed, or the filler has ended by a defect.
     Ended(Error),
@@ -143,6 +144,7 @@ impl State {
         self.blocks.clear();
         self.prepared = 0;
         self.demand = Demand::None;
+        // The next attempt is the first one for new demand.
         self.need.woken = true;
         if let Work::Filling(demand) = &mut self.work {
             *demand = Demand::None;
@@ -307,7 +309,8 @@ impl State {
                 self.prepared += came;
                 self.blocks.extend(blocks);
                 self.wake_for(came);
-                // The callers so far have their numbers. Looked up here and not in `next`: what is taken in between has to be ordered again.
+                // The callers so far have their numbers. Looked up here and not in `next`: what is taken in between has to be ordered
+                // again.
                 self.demand = Demand::None;
                 if !self.is_full() {
                     self.retry(Demand::Refill, now, Duration::ZERO);

@@ -1,7 +1,7 @@
 //! The thread's work, driven step by step.
 
 use super::buffer::{Asked, Buffer};
-use super::filling::Filling;
+use super::fill_task::FillTask;
 use super::state::{Next, State, Wish};
 use super::{Block, Fill, Filled, Levels, Need, Prefetch, Purpose};
 use crate::error::{Error, ErrorKind, Result};
@@ -88,7 +88,7 @@ fn patient_prefetch(levels: Levels, trouble: Option<Error>, patience: Duration) 
 }
 
 fn block(first: u64, count: u64) -> Answer {
-    Ok(Block { first, stride: 1, count, low: 0, made_ms: 0 })
+    Ok(Block { first, stride: 1, count, refill_at: 0, made_ms: 0 })
 }
 
 /// The polls of a call, their beginning, and how often the call is woken.
@@ -178,7 +178,7 @@ fn trouble_beside_numbers_refuses_nobody() {
 #[test]
 fn whoever_takes_the_low_place_has_the_next_range_prepared() {
     let (prefetch, tell, needs) = prefetch(Levels { low: 1, high: 1 }, None);
-    tell.send(Ok(Block { first: 0, stride: 1, count: 4, low: 2, made_ms: 0 })).unwrap();
+    tell.send(Ok(Block { first: 0, stride: 1, count: 4, refill_at: 2, made_ms: 0 })).unwrap();
     assert_eq!(prefetch.take(1, LONG).unwrap().first, 0);
     needs.recv_timeout(LONG).unwrap();
     assert_eq!(prefetch.take(1, LONG).unwrap().first, 1);
@@ -261,7 +261,7 @@ fn whoever_waits_for_work_that_has_ended_is_told() {
         }
         let filler = Box::new(Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels::default() });
         let request = buffer.lock().requests.add(Wish::Number, Waker::noop().clone());
-        drop(Filling { buffer: Arc::clone(&buffer), filler });
+        drop(FillTask { buffer: Arc::clone(&buffer), filler });
         let told = buffer.lock().requests.take(request).map(|reply| reply.unwrap_err().kind());
         assert_eq!(told, (!closed).then_some(ErrorKind::Internal));
     }
@@ -379,7 +379,7 @@ fn a_thread_that_failed_rests_before_it_tries_again() {
 fn a_thread_at_rest_is_not_waited_for() {
     let (prefetch, _tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     let since = Instant::now();
-    prefetch.wait_for_rest(&Wait::from(LONG), LONG).unwrap();
+    prefetch.wait_until_quiet(&Wait::from(LONG), LONG).unwrap();
     assert!(since.elapsed() < LONG / 2, "{:?}", since.elapsed());
 }
 

@@ -189,7 +189,7 @@ impl Fill for Supply {
         if let Some(pace) = &mut self.pace {
             pace.learn(count);
         }
-        Ok(Filled::Blocks(vec![Block { first, stride, count, low: count / TENTH, made_ms: i64::MIN }]))
+        Ok(Filled::Blocks(vec![Block { first, stride, count, refill_at: count / TENTH, made_ms: i64::MIN }]))
     }
 
     fn levels(&self) -> Levels {

@@ -1,4 +1,4 @@
-//! The work that sees to a buffer, as a worker's task or on a thread of its own.
+//! The task that keeps a buffer full: it calls the filler whenever an attempt is due.
 
 use super::buffer::Buffer;
 use super::fill::Fill;
@@ -10,30 +10,30 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The one who does what a buffer needs, on whatever thread.
-pub(super) struct Filling {
+/// The task of a buffer, of a worker or on a thread of its own. Dropping it answers the calls that wait.
+pub(super) struct FillTask {
     pub(super) buffer: Arc<Buffer>,
     pub(super) filler: Box<dyn Fill>,
 }
 
-impl Task for Filling {
+impl Task for FillTask {
     fn attend(&mut self) -> Due {
         let next = self.buffer.lock().next(Instant::now());
         let need = match next {
             Next::Rest(due) => return due,
             Next::Fill(need) => need,
         };
-        // A panic must not leave the callers waiting.
+        // After a panic the callers must not wait any longer.
         let filled =
             catch_unwind(AssertUnwindSafe(|| self.filler.fill(need))).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
         self.buffer.lock().done(need, filled, self.filler.as_ref(), Instant::now());
-        // Others have their turn first.
+        // Not in a loop, because the worker's other tasks have their turn first.
         Due::At(Instant::now())
     }
 }
 
-impl Filling {
-    /// The thread of a buffer that has one of its own: prepares numbers whenever they are wanted, until the buffer is closed.
+impl FillTask {
+    /// Runs the task on its own thread until the buffer is closed.
     pub(super) fn run(mut self) {
         self.buffer.lock().waker = Some(thread::waker());
         loop {
@@ -46,7 +46,7 @@ impl Filling {
     }
 }
 
-impl Drop for Filling {
+impl Drop for FillTask {
     fn drop(&mut self) {
         self.buffer.lock().abandon();
     }
