@@ -188,7 +188,7 @@ impl Prefetch {
                 }
                 return Ok(Some(taken));
             }
-            let Some(block) = state.pop() else { return state.end().cloned().map_or(Ok(None), Err) };
+            let Some(block) = state.pop() else { return state.why_ended().cloned().map_or(Ok(None), Err) };
             if self.purpose.is_stale(block.made_ms) {
                 state.drop_all();
                 state.order();
@@ -239,7 +239,7 @@ impl Prefetch {
         while let Some(mut state) = buffer.own() {
             let left = patience.saturating_sub(since.elapsed()).min(wait.left());
             let is_over = asked.reply(&mut state).transpose()?.is_some();
-            if is_over || !asked.is_waiting() && (state.end().is_some() || state.has(wish)) {
+            if is_over || !asked.is_waiting() && (state.why_ended().is_some() || state.has(wish)) {
                 return Ok(true);
             }
             // Also for a call that may not wait, because it will retry.

@@ -161,12 +161,12 @@ impl State {
     }
 
     /// Returns why no attempt follows any more, if that is so.
-    pub(super) fn end(&self) -> Option<&Error> {
+    pub(super) fn why_ended(&self) -> Option<&Error> {
         if let Work::Ended(why) = &self.work { Some(why) } else { None }
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.end().is_some_and(|why| why.kind() == ErrorKind::Closed)
+        self.why_ended().is_some_and(|why| why.kind() == ErrorKind::Closed)
     }
 
     /// Returns whether no attempt is being made, or follows by itself.
