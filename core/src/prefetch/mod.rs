@@ -160,7 +160,7 @@ impl Prefetch {
             state.counts.hungry += u64::from(is_first && !wait.is_probe());
             let left = self.purpose.patience().saturating_sub(waited).min(wait.left());
             // If nothing is ordered any more, other callers have taken the numbers that were ordered before.
-            if is_first || left.is_zero() || state.is_idle() {
+            if is_first || left.is_zero() || !state.is_ordered() {
                 state.order_for_caller();
             }
             if left.is_zero() {

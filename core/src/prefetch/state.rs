@@ -39,7 +39,7 @@ pub(super) enum Next {
     Rest(Due),
 }
 
-/// The demand for numbers that are not prepared. The greater of two counts.
+/// The demand for numbers that are not prepared. Of two demands, the greater one counts.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Demand {
     #[default]
@@ -78,7 +78,7 @@ pub(super) struct State {
     work: Work,
     /// The need that the next attempt reports to the filler.
     need: Need,
-    /// The pause after the next failure, if it is longer than the first one.
+    /// The pause after the next failure that may pass.
     backoff: Duration,
     pub(super) trouble: Option<Error>,
     /// True if the last attempt gave nothing. An attempt that gave numbers may have failed in part.
@@ -169,9 +169,9 @@ impl State {
         self.why_ended().is_some_and(|why| why.kind() == ErrorKind::Closed)
     }
 
-    /// Returns whether no attempt is being made, or follows by itself.
-    pub(super) fn is_idle(&self) -> bool {
-        self.demand == Demand::None && !self.is_filling()
+    /// Returns whether numbers are ordered, or an attempt is being made.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.demand != Demand::None || self.is_filling()
     }
 
     fn is_filling(&self) -> bool {
@@ -252,11 +252,12 @@ impl State {
 
     /// Answers the calls that wait, if there is a reply. For each number that has come, a call was woken before.
     fn answer(&mut self) {
-        // Looked up before the list is borrowed, because it depends on the calls in it whether the buffer is full.
+        // Before the list is borrowed, because it depends on the calls in it whether the buffer is full.
         let replies = [Wish::Number, Wish::Everything, Wish::Quiet].map(|wish| self.reply(wish));
         self.requests.answer(|wish| replies[*wish as usize].clone());
     }
 
+    /// Returns the reply to the calls with a wish, if there is one.
     fn reply(&self, wish: Wish) -> Option<Result<()>> {
         match (wish, self.lasting_failure()) {
             _ if self.is_closed() => Some(Err(Error::closed())),
@@ -301,6 +302,7 @@ impl State {
                 self.need.woken |= need.woken;
                 self.retry(demand, now, pause);
             }
+            // Everything was dropped since the attempt began.
             Ok(Filled::Blocks(_)) if demand == Demand::None => {}
             Ok(Filled::Blocks(blocks)) => {
                 self.backoff = FIRST_PAUSE;
@@ -330,7 +332,7 @@ impl State {
         self.answer();
     }
 
-    /// Has an attempt follow after a pause, unless its demand was dropped.
+    /// Has the next attempt follow after a pause, if this demand or a newer one is left for it.
     fn retry(&mut self, demand: Demand, since: Instant, pause: Duration) {
         self.demand = self.demand.max(demand);
         self.work = Work::Resting { since, pause };
