@@ -54,8 +54,8 @@ fn write_to_standard(folder: &Path) {
 fn close_all(store: &str) {
     let spec = frazil::Spec::parse(&format!("standard store={store} renew=1s")).unwrap();
     assert_eq!(Snowflake::open_spec(spec, Duration::from_millis(100)).unwrap_err().kind(), frazil::ErrorKind::WouldBlock);
-    // SAFETY: what a daemon does to the descriptors of its libraries.
-    assert_eq!(unsafe { libc::close_range(3, libc::c_uint::MAX, 0) }, 0);
+    // SAFETY: what a daemon does to the descriptors of its libraries. With musl the crate `libc` has no function for it.
+    assert_eq!(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) }, 0);
     let files: Vec<_> = (0..20).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
     std::thread::sleep(Duration::from_secs(3));
     let are_there = files.iter().all(|file| file.metadata().is_ok_and(|found| found.file_type().is_char_device()));
