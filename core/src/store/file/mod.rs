@@ -150,8 +150,9 @@ impl Store for FileStore {
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         let loaded = self.space(namespace, false, Instant::now() + self.timeout)?.map(|space| space.load(&which)).transpose()?.flatten();
-        // The time of a removed namespace begins its next incarnation.
-        Ok(loaded.unwrap_or_else(|| Loaded { time_ms: Some(system::now_ms()), ..Loaded::default() }))
+        // The next incarnation of a removed namespace begins at the store's time.
+        let empty = || Ok(Loaded { time_ms: Some(system::now_ms().refuse(&self.dir, &self.dir)?), ..Loaded::default() });
+        loaded.map_or_else(empty, Ok)
     }
 
     #[cfg(feature = "lend")]

@@ -228,15 +228,15 @@ fn patiently<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
 
 /// The system's clock, and not the lock file's: a lock keeps everybody else from writing to the file.
 pub(in crate::store::file) fn read_clock(_: &File) -> io::Result<i64> {
-    Ok(now_ms())
+    now_ms()
 }
 
 /// The system's clock, which is the same for all processes of the machine.
-pub(in crate::store::file) fn now_ms() -> i64 {
-    match SystemTime::now().duration_since(UNIX_EPOCH) {
+pub(in crate::store::file) fn now_ms() -> io::Result<i64> {
+    Ok(match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_millis() as i64,
         Err(before) => -(before.duration().as_millis() as i64),
-    }
+    })
 }
 
 /// Returns whether a name leads to this very file.
