@@ -9,7 +9,7 @@ folder=$1
 pytest='pytest pytest-timeout hypothesis'
 
 debian() { # NAME ARCHITECTURE VARIANT PACKAGES
-    [ -e "$folder/$1/ready" ] && return
+    [ "$(cat "$folder/$1/ready" 2> /dev/null)" = "$4" ] && return
     echo "== Debian's unstable release for $2, in $folder/$1"
     command -v mmdebstrap > /dev/null || apt-get install -y -qq mmdebstrap
     # The mirror from which this system's own packages come; its Release file may be old.
@@ -25,7 +25,7 @@ debian() { # NAME ARCHITECTURE VARIANT PACKAGES
     mkdir -p "$folder/$1"/{etc/ssl/certs,frazil,build,cargo,opt}
     cp /etc/hosts /etc/resolv.conf "$folder/$1/etc/"
     cp /etc/ssl/certs/ca-certificates.crt "$folder/$1/etc/ssl/certs/"
-    touch "$folder/$1/ready"
+    echo "$4" > "$folder/$1/ready"
 }
 
 # A wheel's files, whatever system they are for.
@@ -66,7 +66,7 @@ windows() {
     touch "$folder/sid/python/ready"
 }
 
-debian sid amd64 apt ca-certificates,python3-venv,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64,qemu-user,musl,libfaketime,mount,e2fsprogs,procps
+debian sid amd64 apt ca-certificates,python3-venv,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64,qemu-user,musl-tools,make,automake,libtool,libltdl-dev,linux-libc-dev,libfaketime,mount,e2fsprogs,procps
 # Extracted and not configured: no program of its own runs for that.
 debian arm64 arm64 extract bash,coreutils,dash,diffutils,findutils,grep,gzip,hostname,sed,tar,util-linux,procps,python3-venv,musl,libfaketime,mount,e2fsprogs,libstdc++6
 windows
@@ -75,3 +75,5 @@ linux_node sid/opt/node-musl x86_64-unknown-linux-musl
 linux_node arm64/opt/node aarch64-manylinux_2_28
 linux_node arm64/opt/node-musl aarch64-unknown-linux-musl
 wheels arm64/opt/pytest aarch64-manylinux_2_28 3.14 $pytest numpy pandas
+scripts/platforms/musl-python.sh "$folder/sid" /opt/python-musl
+wheels sid/opt/pytest-musl x86_64-unknown-linux-musl 3.13 $pytest numpy pandas

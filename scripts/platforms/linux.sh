@@ -6,9 +6,9 @@ set -euo pipefail
 case $2 in *-musl) system=musl ;; aarch64-*) system=arm64 ;; esac
 . scripts/platforms/common.sh
 packages=/build/packages/$target out=/build/linux/$target
-# Node for this system's libc; sid has another to build with.
-node=/opt/node
-[ $system != musl ] || node=/opt/node-musl
+# Node and Python for this system's libc; sid has others to build with.
+node=/opt/node python=/usr pytest=/opt/pytest
+[ $system != musl ] || node=/opt/node-musl python=/opt/python-musl pytest=/opt/pytest-musl
 mkdir -p "$packages" "$out" build
 ln -sfn "$packages" build/package
 export FRAZIL_HOME=/tmp/frazil-home
@@ -19,8 +19,8 @@ build() {
     export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
     c-api/package.sh
     node/package.sh
-    # No registry has a Python for musl.
-    if [ $system = musl ]; then server/package.sh; else python/package.sh; fi
+    python/package.sh
+    [ $system != musl ] || server/package.sh
     . scripts/release-settings.sh
     unset CARGO_ENCODED_RUSTFLAGS
     # The programs of C's tests, as a user would link them. A program without a dynamic linker has the static library.
@@ -64,12 +64,13 @@ run_c() {
 
 run_python() {
     local arguments log=$out/python.log venv=/tmp/venv
+    export PATH=$python/bin:$PATH
     scripts/smoke.sh python
     python3 -m venv $venv
     $venv/bin/python -m pip install --quiet --no-index --find-links build/package/python frazil
     choose test_{errors,generator,guard,interop,lease,numbers,stats,values,vectors}.py
     cd tests
-    PYTHONPATH=/opt/pytest $venv/bin/python -m pytest -q -p no:cacheprovider --timeout 300 "${arguments[@]}" | tee $log || true
+    PYTHONPATH=$pytest $venv/bin/python -m pytest -q -p no:cacheprovider --timeout 300 "${arguments[@]}" | tee $log || true
     count_pytest $log
     result
 }
