@@ -13,7 +13,7 @@ import house
 IN_CIRCLES = {"core": 0, "cli": 0, "server": 0, "python": 0, "node": 0, "c-api": 0}
 LONG = {"core": 3, "cli": 4, "server": 1, "python": 0, "node": 0, "c-api": 0}
 # What a stranger reads of the core: without the clients of stores, other systems' own files, and what is there for the command line.
-CORE_LINES = 12_572
+CORE_LINES = 12_521
 
 
 @pytest.fixture(scope="module")
