@@ -39,7 +39,7 @@ pub async fn shrink() {
     }
 }
 
-/// Returns what is free between allocations; the allocators of other systems do so by themselves.
+/// Returns what is free between allocations. musl has no call for it.
 fn trim() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes the allocator's own locks, and touches no memory that is allocated.
