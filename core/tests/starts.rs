@@ -12,7 +12,7 @@
 use frazil::{ErrorKind, Snowflake};
 use std::collections::BTreeMap;
 use std::io::{Read, Write, pipe};
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "stores"))]
 use std::net::TcpListener;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;

@@ -51,7 +51,6 @@ pub(super) use system::passing;
 use super::{Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use folder::Rules;
-#[cfg(feature = "list")]
 use refusal::Refuse;
 use space::Space;
 use std::path::{Path, PathBuf};
