@@ -1,7 +1,9 @@
 //! The file store on Unix: what a fork copies, whose folders are trusted, and what Linux' file systems refuse.
 
 use super::*;
+use std::iter;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The file's own number, which no other of its file system has.
 pub(super) fn number(path: &Path) -> u64 {
@@ -68,6 +70,7 @@ pub(super) fn scenario(scenario: &str, dir: &Path) {
             expect(&error, ErrorKind::StoreUnreachable, &["open files", "ulimit"]);
             assert_eq!(get(&mut *store, 7).as_deref(), Some("old"));
         }
+        "closed streams" => load_with_closed_streams(dir),
         #[cfg(all(feature = "lend", target_os = "linux"))]
         "image" => origins::in_an_image(dir),
         #[cfg(all(feature = "lend", target_os = "linux"))]
@@ -113,6 +116,42 @@ fn a_forked_child_holds_no_lock() {
     unsafe { (libc::kill(child, libc::SIGKILL), libc::waitpid(child, std::ptr::null_mut(), 0)) };
     assert_eq!(found.unwrap().slots.len(), 1);
     assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+/// A library learns that the stream is closed; a signal would end the program.
+#[test]
+fn a_library_may_write_to_a_closed_stream() {
+    run(&["env"], "closed streams", &Temp::new().0);
+}
+
+fn load_with_closed_streams(dir: &Path) {
+    let over = AtomicBool::new(false);
+    // SAFETY: plain system calls; what is written is not looked at. This process has no other test.
+    let streams = unsafe {
+        // As in a program that is not written in Rust.
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        [0, 1, 2].map(|stream| {
+            let kept = libc::fcntl(stream, libc::F_DUPFD_CLOEXEC, 3);
+            libc::close(stream);
+            (stream, kept)
+        })
+    };
+    let failure = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Relaxed) {
+                // SAFETY: as above.
+                unsafe { libc::write(1, "text".as_ptr().cast(), 4) };
+            }
+        });
+        let (mut store, since) = (at(dir), Instant::now());
+        let loads = iter::repeat_with(|| store.load(NS, Which::All)).take_while(|_| since.elapsed() < Duration::from_secs(1));
+        let failure = loads.filter_map(Result::err).next();
+        over.store(true, Relaxed);
+        failure
+    });
+    // SAFETY: as above.
+    streams.iter().for_each(|&(stream, kept)| unsafe { _ = libc::dup2(kept, stream) });
+    assert_eq!(failure, None);
 }
 
 /// A child that does nothing.

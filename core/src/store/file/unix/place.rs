@@ -8,6 +8,8 @@ use super::super::refusal::{elsewhere, misplaced};
 use crate::error::ErrorKind;
 use crate::fork::off_the_standard_streams;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, lstat, openat, renameat, statat, unlinkat};
+#[cfg(target_os = "linux")]
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -161,9 +163,13 @@ pub(in crate::store::file) fn read_clock(file: &File) -> io::Result<i64> {
     Ok(Status::new(fstat(file)?).modified_ms)
 }
 
-/// The clock that [`read_clock`] reads, where there is no file: a new pipe has the kernel's time, too, which no preloaded library turns.
+/// The clock that [`read_clock`] reads, where there is no file. On Linux a new file in memory has the kernel's time, too, which no preloaded
+/// library turns.
 pub(in crate::store::file) fn now_ms() -> io::Result<i64> {
-    Ok(Status::new(fstat(io::pipe()?.0)?).modified_ms)
+    #[cfg(target_os = "linux")]
+    return Ok(Status::new(fstat(memfd_create("frazil", MemfdFlags::CLOEXEC)?)?).modified_ms);
+    #[cfg(not(target_os = "linux"))]
+    Ok(crate::clock::system_ms())
 }
 
 /// Returns whether a name leads to this very file.

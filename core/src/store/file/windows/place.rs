@@ -5,6 +5,7 @@
 //! `FILE_SHARE_DELETE`, so nobody gives the name to another folder meanwhile; the files in it are opened by their paths.
 
 use super::super::refusal::{elsewhere, is_absent, misplaced};
+use crate::clock::system_ms;
 use crate::error::ErrorKind;
 use crate::windows::done;
 use std::fs::{self, File, OpenOptions};
@@ -13,7 +14,7 @@ use std::os::windows::fs::{FileExt, OpenOptionsExt};
 use std::os::windows::io::AsRawHandle;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use windows_sys::Win32::Foundation::{
     ERROR_ACCESS_DENIED, ERROR_CRC, ERROR_DELETE_PENDING, ERROR_FILE_CORRUPT, ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER,
     ERROR_IO_DEVICE, ERROR_NOT_SUPPORTED, ERROR_SECTOR_NOT_FOUND, ERROR_SHARING_VIOLATION, ERROR_TOO_MANY_OPEN_FILES, WIN32_ERROR,
@@ -233,10 +234,7 @@ pub(in crate::store::file) fn read_clock(_: &File) -> io::Result<i64> {
 
 /// The system's clock, which is the same for all processes of the machine.
 pub(in crate::store::file) fn now_ms() -> io::Result<i64> {
-    Ok(match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(since) => since.as_millis() as i64,
-        Err(before) => -(before.duration().as_millis() as i64),
-    })
+    Ok(system_ms())
 }
 
 /// Returns whether a name leads to this very file.
