@@ -63,7 +63,7 @@ fn a_private_folder_is_made_so_and_must_stay_so() {
 fn a_folder_in_use_keeps_its_name() {
     let temp = Temp::filled();
     let rules = folder::Rules { explicit: true, private: false };
-    let store = FileStore { dir: temp.0.clone(), rules, timeout: TIMEOUT, looks: false };
+    let store = FileStore { dir: temp.0.clone(), rules, timeout: TIMEOUT };
     store
         .within(NS, |_| {
             let moved = fs::rename(temp.0.join(NS), temp.0.join("other")).unwrap_err();
