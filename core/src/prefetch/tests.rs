@@ -1,4 +1,6 @@
-//! The thread's work, driven step by step.
+//! The filler's work, on its thread and beside callers that wait.
+
+mod steps;
 
 use super::buffer::{Asked, Buffer};
 use super::fill_task::FillTask;
@@ -6,7 +8,6 @@ use super::state::{Next, State, Wish};
 use super::{Block, Fill, Filled, Levels, Need, Prefetch, Purpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Due;
-use crate::request::Requests;
 use crate::wait::{Polls, Wait};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -474,22 +475,6 @@ fn numbers_wake_others_than_those_before_them_did() {
 }
 
 #[test]
-fn everything_is_there_when_each_call_that_waits_has_its_number_too() {
-    let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 1, high: 1 } };
-    let (mut state, now) = (State::default(), Instant::now());
-    let everything = state.requests.add(Wish::Everything, Waker::noop().clone());
-    for _ in 0..2 {
-        state.requests.add(Wish::Number, Waker::noop().clone());
-    }
-    state.order();
-    for reply in [None, Some(Ok(()))] {
-        let Next::Fill(need) = state.next(now) else { panic!("numbers are wanted") };
-        state.done(need, block(0, 1).map(|block| Filled::Blocks(vec![block])), &filler, now);
-        assert_eq!(state.requests.take(everything), reply);
-    }
-}
-
-#[test]
 fn a_call_that_wants_no_number_leaves_none_when_it_goes() {
     let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 0, high: 0 } };
     let (polls, since, woken) = woken_polls();
@@ -524,169 +509,6 @@ fn a_caller_that_comes_after_the_filler_has_ended_learns_it_at_once() {
     assert_eq!(prefetch.prepare(&Wait::from(LONG)).unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(prefetch.trouble().unwrap().unwrap().kind(), ErrorKind::Internal);
     assert!(since.elapsed() < LONG / 2, "{:?}", since.elapsed());
-}
-
-/// A filler for a state that is driven step by step.
-fn levels_only(levels: Levels) -> Filler {
-    Filler { answers: channel().1, asked: channel().0, trouble: None, levels }
-}
-
-/// Begins an attempt, which is due; returns its need.
-fn begin(state: &mut State, now: Instant) -> Need {
-    let Next::Fill(need) = state.next(now) else { panic!("numbers are wanted") };
-    need
-}
-
-#[test]
-fn a_caller_that_does_not_wait_has_its_number_prepared_in_spite_of_failures() {
-    let filler = levels_only(Levels { low: 0, high: 0 });
-    let (mut state, mut now) = (State::default(), Instant::now());
-    state.order_for_caller();
-    for filled in [Err(Error::new(ErrorKind::StoreUnreachable, "away")), Ok(Filled::Again(Duration::ZERO))] {
-        let need = begin(&mut state, now);
-        state.done(need, filled, &filler, now);
-        now += Duration::from_secs(1);
-    }
-    let need = begin(&mut state, now);
-    state.done(need, block(0, 1).map(|block| Filled::Blocks(vec![block])), &filler, now);
-    assert!(state.pop().is_some());
-    assert!(matches!(state.next(now), Next::Rest(Due::Called)), "its number is there");
-}
-
-#[test]
-fn an_attempt_reports_what_came_since_the_one_before_it_began() {
-    let filler = levels_only(Levels { low: 1, high: 2 });
-    let (mut state, now) = (State::default(), Instant::now());
-    let mut needs = Vec::new();
-    let mut attempt = |state: &mut State, filled, found_nothing: bool| {
-        let need = begin(state, now);
-        needs.push((need.hungry, need.woken));
-        if found_nothing {
-            state.order_for_caller();
-        }
-        state.done(need, filled, &filler, now);
-    };
-    let one = || block(0, 1).map(|block| Filled::Blocks(vec![block]));
-    state.order();
-    attempt(&mut state, one(), true);
-    attempt(&mut state, Ok(Filled::Again(Duration::ZERO)), false);
-    attempt(&mut state, one(), true);
-    assert!(matches!(state.next(now), Next::Rest(Due::Called)), "it is full");
-    (0..2).for_each(|_| assert!(state.pop().is_some()));
-    state.order();
-    attempt(&mut state, Ok(Filled::Again(Duration::ZERO)), false);
-    attempt(&mut state, one(), false);
-    state.drop_all();
-    state.order();
-    attempt(&mut state, one(), false);
-    assert_eq!(needs, [(false, true), (true, false), (true, false), (true, true), (true, true), (false, true)]);
-}
-
-#[test]
-fn what_was_ordered_before_the_numbers_came_is_not_ordered_again() {
-    let filler = levels_only(Levels { low: 1, high: 1 });
-    let (mut state, now) = (State::default(), Instant::now());
-    state.order();
-    let need = begin(&mut state, now);
-    state.order();
-    state.done(need, block(0, 1).map(|block| Filled::Blocks(vec![block])), &filler, now);
-    // It is used before the thread looks again.
-    assert!(state.pop().is_some());
-    assert!(matches!(state.next(now), Next::Rest(Due::Called)), "nobody wants more yet");
-}
-
-#[test]
-fn an_order_during_an_attempt_that_fails_for_good_begins_the_next_one() {
-    let filler = levels_only(Levels { low: 1, high: 1 });
-    let (mut state, now) = (State::default(), Instant::now());
-    for ordered in [true, false] {
-        state.order();
-        let need = begin(&mut state, now);
-        if ordered {
-            state.order();
-        }
-        state.done(need, Err(Error::new(ErrorKind::StoreCorrupt, "for good")), &filler, now);
-        assert_eq!(matches!(state.next(now), Next::Fill(_)), ordered);
-        if ordered {
-            state.done(need, Err(Error::new(ErrorKind::StoreCorrupt, "for good")), &filler, now);
-        }
-    }
-}
-
-#[test]
-fn a_caller_shortens_the_pause_and_a_drop_ends_the_attempts() {
-    let filler = levels_only(Levels { low: 1, high: 1 });
-    let (mut state, mut now) = (State::default(), Instant::now());
-    state.order();
-    for pause in [50, 100, 200, 400] {
-        let need = begin(&mut state, now);
-        state.done(need, Err(Error::new(ErrorKind::StoreUnreachable, "away")), &filler, now);
-        let Next::Rest(Due::At(later)) = state.next(now) else { panic!("it rests") };
-        assert_eq!(later - now, Duration::from_millis(pause));
-        now = later;
-    }
-    let need = begin(&mut state, now);
-    state.done(need, Err(Error::new(ErrorKind::StoreUnreachable, "away")), &filler, now);
-    state.requests.add(Wish::Number, Waker::noop().clone());
-    let Next::Rest(Due::At(later)) = state.next(now) else { panic!("it rests") };
-    assert_eq!(later - now, Duration::from_millis(100), "a caller waits");
-    state.requests = Requests::default();
-    state.drop_all();
-    now += Duration::from_secs(2);
-    assert!(matches!(state.next(now), Next::Rest(Due::Called)), "nobody wants numbers");
-    state.order();
-    let need = begin(&mut state, now);
-    state.done(need, Err(Error::new(ErrorKind::StoreUnreachable, "away")), &filler, now);
-    let Next::Rest(Due::At(later)) = state.next(now) else { panic!("it rests") };
-    assert_eq!(later - now, Duration::from_millis(50), "the pauses begin anew");
-}
-
-#[test]
-fn a_caller_that_retries_shortens_the_pause_as_long_as_it_does() {
-    let filler = levels_only(Levels { low: 1, high: 1 });
-    let (mut state, now) = (State::default(), Instant::now());
-    state.order();
-    let need = begin(&mut state, now);
-    state.done(need, Err(Error::new(ErrorKind::Exhausted, "later").retry_in(Duration::from_secs(1))), &filler, now);
-    let pause = |state: &mut State, at| match state.next(at) {
-        Next::Rest(Due::At(later)) => later - now,
-        _ => panic!("it rests"),
-    };
-    assert_eq!(pause(&mut state, now), Duration::from_secs(1));
-    state.order_for_caller();
-    assert_eq!(pause(&mut state, now), Duration::from_millis(100));
-    assert_eq!(pause(&mut state, now + Duration::from_millis(900)), Duration::from_secs(1), "it has given up");
-}
-
-#[test]
-fn numbers_begin_the_pauses_anew() {
-    let filler = levels_only(Levels { low: 1, high: 2 });
-    let (mut state, mut now) = (State::default(), Instant::now());
-    state.order();
-    for (filled, pause) in [(None, 50), (None, 100), (Some(block(0, 1)), 0), (None, 50)] {
-        let need = begin(&mut state, now);
-        let filled = filled.unwrap_or_else(|| Err(Error::new(ErrorKind::StoreUnreachable, "away")));
-        state.done(need, filled.map(|block| Filled::Blocks(vec![block])), &filler, now);
-        if pause > 0 {
-            let later = now + Duration::from_millis(pause);
-            assert!(matches!(state.next(now), Next::Rest(Due::At(due)) if due == later));
-            now = later;
-        }
-    }
-}
-
-#[test]
-fn an_order_of_a_full_buffer_is_met() {
-    let filler = levels_only(Levels { low: 1, high: 1 });
-    let (mut state, now) = (State::default(), Instant::now());
-    state.order();
-    let need = begin(&mut state, now);
-    state.done(need, block(0, 1).map(|block| Filled::Blocks(vec![block])), &filler, now);
-    state.order();
-    for _ in 0..2 {
-        assert!(matches!(state.next(now), Next::Rest(Due::Called)));
-        state.pop();
-    }
 }
 
 /// Else each attempt while a store is away would have more fetched ahead.
