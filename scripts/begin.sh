@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
 # Where this is set, each of hundreds of processes compiles anew what it imports.
 unset PYTHONDONTWRITEBYTECODE
-scratch='' step='' interrupted='' memory='' times=() besides=() begun=() told=() begun_so_far=0
+scratch='' step='' failed='' interrupted='' memory='' times=() besides=() begun=() told=() begun_so_far=0
 # What takes longer than this beside others hangs; and how long it may take to end once it is told to.
 limit_s=1800 farewell_s=60
 # How many steps go on beside each other: some of them mostly wait.
@@ -97,9 +97,17 @@ interrupt_what_hangs() {
     done
 }
 
+# Prints a step and what it has said: all of it, unless a program goes round in circles.
+say() { # NAME FILE
+    local size=$(($(wc -c < "$2")))
+    printf '\n== %s\n' "$1"
+    [ $size -le 10000000 ] || printf 'Of %d MB these are the last 10:\n' $((size / 1000000))
+    tail -c 10000000 "$2"
+}
+
 # Waits until one of the steps in the background has ended, and prints what it has said; one that has failed ends the run.
 await_one() {
-    local said size status=0 before=$step
+    local said status=0 before=$step
     until one_has_ended; do
         interrupt_what_hangs
         run sleep 0.2
@@ -107,15 +115,11 @@ await_one() {
     said=$scratch/beside-$ended step=$(cat "$scratch/beside-$ended.name")
     await "${besides[ended]}" || status=$?
     unset "besides[ended]"
-    printf '\n== %s\n' "$step"
-    # All of it, unless a program goes round in circles.
-    size=$(($(wc -c < "$said")))
-    [ $size -le 10000000 ] || printf 'Of %d MB these are the last 10:\n' $((size / 1000000))
-    tail -c 10000000 "$said"
     if [ $status != 0 ]; then
-        since=${begun[ended]}
+        since=${begun[ended]} failed=$said
         exit $status
     fi
+    say "$step" "$said"
     times+=("$(cat "$said.time")")
     rm "$said" "$said.name" "$said.cpu" "$said.time"
     step=$before
@@ -157,6 +161,8 @@ finish() {
     fi
     end_step
     [ ${#times[@]} = 0 ] || printf '\n== Times\n%s\n%5d s  in all\n' "$(printf '%s\n' "${times[@]}")" "$SECONDS" 2>/dev/null
+    # A failure stands last, where everybody looks first, and where a log that is cut still has it.
+    [ -z "$failed" ] || say "$broken" "$failed" 2>/dev/null
     # Whom we print to may have gone first: our own command has had that signal then.
     [ "$status" != 141 ] || printf '\n' 2>/dev/null || interrupted=1
     [ -n "$scratch" ] || return
