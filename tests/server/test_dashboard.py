@@ -44,10 +44,17 @@ def ask(server, tmp_path_factory):
                 return json.load(answer)["data"]["result"]
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from None
+
+    def is_ready():
+        """Its port is open before it answers questions."""
+        try:
+            with urllib.request.urlopen(f"http://{address}/-/ready", timeout=PATIENCE_S):
+                return True
         except OSError:
-            return []
+            return False
 
     try:
+        assert process.await_true(is_ready, PATIENCE_S), (folder / "prometheus.log").read_text()
 
         def has_read():
             for name in ("orders", "invoice", "ring"):
