@@ -36,8 +36,8 @@ STEADY = [
     (0, 100, http("POST /v1/wide/next?n=100")),
     (0, 100, http("POST /v1/invoice/ranges?n=500")),
     (0, 50, http("GET /v1/orders/range?from=2026-01-01&to=2026-02-01")),
-    (0, 100, http("GET /api/segment/get/invoice")),
-    (0, 100, http("GET /id/nextSegmentIdSimple?bizType=invoice")),
+    (0, 100, http("GET /api/segment/get/old")),
+    (0, 100, http("GET /id/nextSegmentIdSimple?bizType=old")),
     (1, 600, INCR),
     (1, 100, resp("FRAZIL.NEXT", "wide", "COUNT", "100")),
     (1, 100, resp("INCRBY", "invoice", "10")),
@@ -80,9 +80,10 @@ def main(program, tools, seconds):
     tools, seconds = pathlib.Path(tools).resolve(), float(seconds)
     with tempfile.TemporaryDirectory(prefix="frazil-bench-") as folder, contextlib.ExitStack() as stack:
         folder = pathlib.Path(folder)
-        names = [*NAMES, f"shop=lend store=file:{folder / 'lent'}"]
+        others = [name.replace("node=1", "node=2") for name in NAMES]
+        names = [*NAMES, "old=segment store=memory step=1000000 compat=leaf,tinyid", f"shop=lend store=file:{folder / 'lent'}"]
         plain = stack.enter_context(Server(folder, "plain", frazil_server(program, names=names), 3))
-        tls = stack.enter_context(Server(folder, "tls", frazil_server(program, *certificate(folder)), 3))
+        tls = stack.enter_context(Server(folder, "tls", frazil_server(program, *certificate(folder), names=others), 3))
         running = []
         for number, command in enumerate(loads(tools, folder, plain, tls)):
             log = folder / f"load-{number}.log"
