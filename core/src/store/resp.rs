@@ -51,7 +51,7 @@ fn part(stream: &mut dyn BufRead, room: &mut usize, depth: u32) -> Result<Reply,
         ":" => rest.parse::<i64>().map(|_| Reply::Number).map_err(|_| Broken::Foreign)?,
         "$" | "*" if rest == "-1" => Reply::Nothing,
         "$" => {
-            let length: usize = rest.parse().map_err(|_| Broken::Foreign)?;
+            let length = size(rest)?;
             take(room, length)?;
             let mut text = vec![0; length];
             stream.read_exact(&mut text)?;
@@ -63,7 +63,7 @@ fn part(stream: &mut dyn BufRead, room: &mut usize, depth: u32) -> Result<Reply,
             Reply::Text(text)
         }
         "*" if depth > 0 => {
-            let count: usize = rest.parse().map_err(|_| Broken::Foreign)?;
+            let count = size(rest)?;
             // It is only said that there are so many.
             let mut parts = Vec::with_capacity(count.min(16));
             for _ in 0..count {
@@ -73,6 +73,12 @@ fn part(stream: &mut dyn BufRead, room: &mut usize, depth: u32) -> Result<Reply,
         }
         _ => return Err(Broken::Foreign),
     })
+}
+
+/// A length or a count. One that a 32-bit system cannot count to is more than any room.
+fn size(text: &str) -> Result<usize, Broken> {
+    let size: u64 = text.parse().map_err(|_| Broken::Foreign)?;
+    Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
 fn take(room: &mut usize, bytes: usize) -> Result<(), Broken> {
