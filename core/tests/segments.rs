@@ -444,8 +444,10 @@ fn in_child(probe: impl Fn() -> bool) -> bool {
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork failed");
     if pid == 0 {
+        // A panic would go on into the parent's scopes, which wait for threads that are not here.
+        let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(probe)).unwrap_or(false);
         // SAFETY: ends the child without the parent's exit handlers.
-        unsafe { libc::_exit(if probe() { 0 } else { 1 }) };
+        unsafe { libc::_exit(i32::from(!good)) };
     }
     let mut status = 0;
     // SAFETY: waits for the child just made.

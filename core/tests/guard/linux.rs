@@ -163,7 +163,7 @@ fn reuse(ids: &Snowflake, what: &str) -> String {
     }
 }
 
-fn descriptors(most: u64) {
+fn descriptors(most: libc::rlim_t) {
     let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
     // SAFETY: a plain system call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
