@@ -7,7 +7,7 @@ use std::time::Duration;
 use tikv_jemallocator::Jemalloc;
 use tokio::sync::Notify;
 
-/// jemalloc, because glibc's allocator returns memory only by a call of its own, and musl's not at all.
+/// jemalloc, because musl's allocator cannot be told to return memory.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
@@ -40,12 +40,12 @@ pub async fn shrink() {
     loop {
         LEFT.notified().await;
         tokio::time::sleep(PAUSE).await;
-        // It takes some 3 ms for each 1,000 connections.
+        // It takes some 1.5 ms for each 1,000 connections.
         let _ = tokio::task::spawn_blocking(purge).await;
     }
 }
 
-/// Returns all that is free.
+/// Returns the free pages of all arenas.
 fn purge() {
     // SAFETY: the command takes no argument and gives no result. 4096 stands for all arenas (jemalloc's MALLCTL_ARENAS_ALL).
     let status = unsafe { tikv_jemalloc_sys::mallctl(c"arena.4096.purge".as_ptr(), null_mut(), null_mut(), null_mut(), 0) };

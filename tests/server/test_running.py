@@ -378,7 +378,7 @@ def test_idle_connections_are_small(tmp_path):
 
 
 def test_memory_is_returned_when_a_crowd_has_left(tmp_path):
-    """An allocator that is not told to return memory kept all of what 5,000 connections had needed."""
+    """Without an explicit purge, the allocator kept all of what 5,000 connections had needed."""
     with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server:
         count = 900
         for port, ask in (("http", b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n"), ("resp", b"INCR orders\r\n")):
