@@ -117,6 +117,7 @@ await_one() {
     unset "besides[ended]"
     if [ $status != 0 ]; then
         since=${begun[ended]} failed=$said
+        printf '\n== %s: failed, and is printed once the others have ended\n' "$step"
         exit $status
     fi
     say "$step" "$said"
@@ -161,8 +162,11 @@ finish() {
     fi
     end_step
     [ ${#times[@]} = 0 ] || printf '\n== Times\n%s\n%5d s  in all\n' "$(printf '%s\n' "${times[@]}")" "$SECONDS" 2>/dev/null
-    # A failure stands last, where everybody looks first, and where a log that is cut still has it.
-    [ -z "$failed" ] || say "$broken" "$failed" 2>/dev/null
+    # The end of a log is what is looked at first, and what a truncated log still has.
+    if [ -n "$failed" ]; then
+        say "$broken" "$failed" 2>/dev/null
+        [ -z "$(tail -c 1 "$failed" 2>/dev/null)" ] || printf '\n' 2>/dev/null
+    fi
     # Whom we print to may have gone first: our own command has had that signal then.
     [ "$status" != 141 ] || printf '\n' 2>/dev/null || interrupted=1
     [ -n "$scratch" ] || return

@@ -101,11 +101,12 @@ def test_a_step_beside_others_begins_once_there_is_a_place_for_it(start):
 
 
 def test_a_step_beside_others_that_fails_is_named_and_the_last(start, tmp_path):
-    program = start("beside bad sh -c 'echo why; exit 7'\nstep good\nrun true\njoin\nstep never\nrun touch never")
+    program = start("beside bad sh -c 'printf why; exit 7'\nstep good\nrun true\njoin\nstep never\nrun touch never")
     told, _ = program.communicate(timeout=PATIENCE_S)
     assert program.returncode == 7
-    # Whoever reads the end of a long log sees why.
+    # The end of a long log has the reason, on lines of its own.
     assert " in all\n\n== bad\nwhy\nFailed: bad. " in told and told.count("why") == 1 and "never" not in told
+    assert told.index("== bad: failed") < told.index("== Times")
 
 
 def test_a_step_beside_others_that_fails_ends_those_that_go_on(start):
