@@ -46,7 +46,9 @@ class Server:
 
     def __enter__(self):
         log = self.folder / f"{self.name}.log"
-        self.running = process.spawn(on_core(-1, self.command(*self.ports)), log)
+        # Another server may have the same fixed numbers.
+        env = os.environ | {"FRAZIL_GUARD_SCOPE": str(log)}
+        self.running = process.spawn(on_core(-1, self.command(*self.ports)), log, env=env)
         if not process.await_true(lambda: all(process.listens(self.running.pid, port) for port in self.ports), PATIENCE_S):
             raise SystemExit(f"{self.name} does not listen: {log.read_text()}")
         return self

@@ -80,10 +80,9 @@ def main(program, tools, seconds):
     tools, seconds = pathlib.Path(tools).resolve(), float(seconds)
     with tempfile.TemporaryDirectory(prefix="frazil-bench-") as folder, contextlib.ExitStack() as stack:
         folder = pathlib.Path(folder)
-        others = [name.replace("node=1", "node=2") for name in NAMES]
         names = [*NAMES, "old=segment store=memory step=1000000 compat=leaf,tinyid", f"shop=lend store=file:{folder / 'lent'}"]
         plain = stack.enter_context(Server(folder, "plain", frazil_server(program, names=names), 3))
-        tls = stack.enter_context(Server(folder, "tls", frazil_server(program, *certificate(folder), names=others), 3))
+        tls = stack.enter_context(Server(folder, "tls", frazil_server(program, *certificate(folder)), 3))
         running = []
         for number, command in enumerate(loads(tools, folder, plain, tls)):
             log = folder / f"load-{number}.log"
