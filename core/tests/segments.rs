@@ -444,7 +444,9 @@ fn in_child(probe: impl Fn() -> bool) -> bool {
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork failed");
     if pid == 0 {
-        // A panic would go on into the parent's scopes, which wait for threads that are not here.
+        // SAFETY: ends the child if it hangs.
+        unsafe { libc::alarm(60) };
+        // A panic would unwind into the parent's scopes, which wait for threads that the child does not have.
         let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(probe)).unwrap_or(false);
         // SAFETY: ends the child without the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!good)) };
@@ -482,18 +484,19 @@ fn children_of_a_parent_at_work_neither_hang_nor_repeat() {
             mine
         };
         let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
-        let mut all = Vec::new();
-        for n in 0..10 {
+        let of_child = |n: i32| {
             let path = folder.0.with_extension(format!("{n}"));
-            assert!(in_child(|| {
+            in_child(|| {
                 let mine: Vec<_> = numbers(&segment, 20).iter().map(i64::to_string).collect();
                 std::fs::write(&path, mine.join(" ")).is_ok()
-            }));
-            let text = std::fs::read_to_string(&path).unwrap();
-            std::fs::remove_file(&path).unwrap();
-            all.extend(text.split(' ').map(|number| number.parse::<i64>().unwrap()));
-        }
+            })
+            .then(|| std::fs::read_to_string(&path).unwrap_or_default())
+        };
+        let children: Option<Vec<_>> = (0..10).map(of_child).collect();
+        // A panic before this would leave the threads at work, and the scope would wait for them.
         done.store(true, std::sync::atomic::Ordering::Relaxed);
+        let text = children.expect("a child failed").join(" ");
+        let mut all: Vec<_> = text.split(' ').map(|number| number.parse().unwrap()).collect();
         all.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap()));
         all
     });
