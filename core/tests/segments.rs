@@ -486,11 +486,13 @@ fn children_of_a_parent_at_work_neither_hang_nor_repeat() {
         let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
         let of_child = |n: i32| {
             let path = folder.0.with_extension(format!("{n}"));
-            in_child(|| {
+            let good = in_child(|| {
                 let mine: Vec<_> = numbers(&segment, 20).iter().map(i64::to_string).collect();
                 std::fs::write(&path, mine.join(" ")).is_ok()
-            })
-            .then(|| std::fs::read_to_string(&path).unwrap_or_default())
+            });
+            let text = std::fs::read_to_string(&path).ok()?;
+            std::fs::remove_file(&path).ok()?;
+            good.then_some(text)
         };
         let children: Option<Vec<_>> = (0..10).map(of_child).collect();
         // A panic before this would leave the threads at work, and the scope would wait for them.
