@@ -21,6 +21,12 @@ fn begin(state: &mut State, now: Instant) -> Need {
     need
 }
 
+/// Makes an attempt, which is due, from its beginning to its end.
+fn attempt(state: &mut State, filled: Result<Filled>, filler: &Filler, now: Instant) {
+    let need = begin(state, now);
+    state.done(need, filled, filler, now);
+}
+
 /// An attempt that prepares one number.
 fn number() -> Result<Filled> {
     block(0, 1).map(|block| Filled::Blocks(vec![block]))
@@ -46,8 +52,7 @@ fn everything_is_there_when_each_call_that_waits_has_its_number_too() {
     }
     state.order();
     for reply in [None, Some(Ok(()))] {
-        let need = begin(&mut state, now);
-        state.done(need, number(), &filler, now);
+        attempt(&mut state, number(), &filler, now);
         assert_eq!(state.requests.take(everything), reply);
     }
 }
@@ -58,12 +63,10 @@ fn a_caller_that_does_not_wait_has_its_number_prepared_in_spite_of_failures() {
     let (mut state, mut now) = (State::default(), Instant::now());
     state.order_for_caller();
     for filled in [away(), Ok(Filled::Again(Duration::ZERO))] {
-        let need = begin(&mut state, now);
-        state.done(need, filled, &filler, now);
+        attempt(&mut state, filled, &filler, now);
         now += Duration::from_secs(1);
     }
-    let need = begin(&mut state, now);
-    state.done(need, number(), &filler, now);
+    attempt(&mut state, number(), &filler, now);
     assert!(state.pop().is_some());
     assert!(matches!(state.next(now), Next::Rest(Due::Called)), "its number is there");
 }
@@ -133,14 +136,12 @@ fn a_caller_shortens_the_pause_and_a_drop_ends_the_attempts() {
     let (mut state, mut now) = (State::default(), Instant::now());
     state.order();
     for pause in [50, 100, 200, 400] {
-        let need = begin(&mut state, now);
-        state.done(need, away(), &filler, now);
+        attempt(&mut state, away(), &filler, now);
         let Next::Rest(Due::At(later)) = state.next(now) else { panic!("it rests") };
         assert_eq!(later - now, Duration::from_millis(pause));
         now = later;
     }
-    let need = begin(&mut state, now);
-    state.done(need, away(), &filler, now);
+    attempt(&mut state, away(), &filler, now);
     state.requests.add(Wish::Number, Waker::noop().clone());
     let Next::Rest(Due::At(later)) = state.next(now) else { panic!("it rests") };
     assert_eq!(later - now, Duration::from_millis(100), "a caller waits");
@@ -149,8 +150,7 @@ fn a_caller_shortens_the_pause_and_a_drop_ends_the_attempts() {
     now += Duration::from_secs(2);
     assert!(matches!(state.next(now), Next::Rest(Due::Called)), "nobody wants numbers");
     state.order();
-    let need = begin(&mut state, now);
-    state.done(need, away(), &filler, now);
+    attempt(&mut state, away(), &filler, now);
     let Next::Rest(Due::At(later)) = state.next(now) else { panic!("it rests") };
     assert_eq!(later - now, Duration::from_millis(50), "the pauses begin anew");
 }
@@ -160,8 +160,7 @@ fn a_caller_that_retries_shortens_the_pause_as_long_as_it_does() {
     let filler = levels_only(Levels { low: 1, high: 1 });
     let (mut state, now) = (State::default(), Instant::now());
     state.order();
-    let need = begin(&mut state, now);
-    state.done(need, Err(Error::new(ErrorKind::Exhausted, "later").retry_in(Duration::from_secs(1))), &filler, now);
+    attempt(&mut state, Err(Error::new(ErrorKind::Exhausted, "later").retry_in(Duration::from_secs(1))), &filler, now);
     let pause = |state: &mut State, at| match state.next(at) {
         Next::Rest(Due::At(later)) => later - now,
         _ => panic!("it rests"),
@@ -178,8 +177,7 @@ fn numbers_begin_the_pauses_anew() {
     let (mut state, mut now) = (State::default(), Instant::now());
     state.order();
     for (filled, pause) in [(away(), 50), (away(), 100), (number(), 0), (away(), 50)] {
-        let need = begin(&mut state, now);
-        state.done(need, filled, &filler, now);
+        attempt(&mut state, filled, &filler, now);
         if pause > 0 {
             let later = now + Duration::from_millis(pause);
             assert!(matches!(state.next(now), Next::Rest(Due::At(due)) if due == later));
@@ -193,8 +191,7 @@ fn an_order_of_a_full_buffer_is_met() {
     let filler = levels_only(Levels { low: 1, high: 1 });
     let (mut state, now) = (State::default(), Instant::now());
     state.order();
-    let need = begin(&mut state, now);
-    state.done(need, number(), &filler, now);
+    attempt(&mut state, number(), &filler, now);
     state.order();
     for _ in 0..2 {
         assert!(matches!(state.next(now), Next::Rest(Due::Called)));
