@@ -7,18 +7,17 @@ cd "$(dirname "$0")/../.."
 folder=$1
 # What Python's tests import.
 pytest='pytest pytest-timeout hypothesis'
+# The mirror from which this system's own packages come; its Release file may be old.
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Origin: Debian' | head -1)
+if [ -z "$mirror" ]; then
+    echo "apt-get here has no mirror of Debian: make platforms runs on Debian alone" >&2
+    exit 1
+fi
 
 debian() { # NAME ARCHITECTURE VARIANT PACKAGES
     [ "$(cat "$folder/$1/ready" 2> /dev/null)" = "$4" ] && return
     echo "== Debian's unstable release for $2, in $folder/$1"
     command -v mmdebstrap > /dev/null || apt-get install -y -qq mmdebstrap
-    # The mirror from which this system's own packages come; its Release file may be old.
-    local mirror
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Origin: Debian' | head -1)
-    if [ -z "$mirror" ]; then
-        echo "apt-get here has no mirror of Debian: make platforms runs on Debian alone" >&2
-        exit 1
-    fi
     rm -rf "${folder:?}/$1"
     mmdebstrap --quiet --arch="$2" --variant="$3" --aptopt='Acquire::Check-Valid-Until "false"' --skip=cleanup/apt --include="$4" \
         sid "$folder/$1" "deb $mirror sid main"
@@ -75,5 +74,5 @@ linux_node sid/opt/node-musl x86_64-unknown-linux-musl
 linux_node arm64/opt/node aarch64-manylinux_2_28
 linux_node arm64/opt/node-musl aarch64-unknown-linux-musl
 wheels arm64/opt/pytest aarch64-manylinux_2_28 3.14 $pytest numpy pandas
-scripts/platforms/musl-python.sh "$folder/sid" /opt/python-musl
+scripts/platforms/musl-python.sh "$folder/sid" /opt/python-musl "$mirror"
 wheels sid/opt/pytest-musl x86_64-unknown-linux-musl 3.13 $pytest numpy pandas

@@ -1,9 +1,10 @@
 #!/bin/bash
 # Makes a Python with musl, as Alpine's is: no registry has one. From Debian's sources, with the parts that pip and pytest use.
-# usage: scripts/platforms/musl-python.sh SYSTEM TO
-#        SYSTEM is a folder with Debian's musl-tools, gcc, make, automake, libtool, libltdl-dev and linux-libc-dev; TO is a path within it
+# usage: scripts/platforms/musl-python.sh SYSTEM TO MIRROR
+#        SYSTEM is a folder with Debian's musl-tools, gcc, make, automake, libtool, libltdl-dev and linux-libc-dev; TO is a path within it;
+#        MIRROR is one of Debian
 set -euo pipefail
-system=$1 to=$2
+system=$1 to=$2 mirror=$3
 [ -e "$system$to/ready" ] && exit
 echo "== Python with musl, in $system$to"
 rm -rf "$system$to"
@@ -11,7 +12,6 @@ mkdir -p "$system$to/src/lists/partial"
 fetched=$system$to/src
 
 # Of Debian's stable release, whose sources stay. The lists of this system's own packages are not touched.
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Origin: Debian' | head -1)
 echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" > "$fetched/sources.list"
 apt=(apt-get -qq -o Dir::Etc::sourcelist="$fetched/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$fetched/lists"
     -o Acquire::Check-Valid-Until=false -o APT::Sandbox::User=root)
