@@ -41,15 +41,15 @@ pub(super) struct Pace {
 /// single record that they cannot read or lock fails all of them. So each failure halves the number, until the call of that record fails
 /// alone.
 #[derive(Clone, Copy)]
-pub(super) struct Company {
+pub(super) struct BatchLimit {
     pub(super) most: usize,
     /// The number of swaps that the store had answered by the last failure. If it has answered none since, the store has failed, and not a
     /// record.
     failed: Option<u64>,
 }
 
-impl Company {
-    pub(super) const ANY: Company = Company { most: usize::MAX, failed: None };
+impl BatchLimit {
+    pub(super) const ANY: BatchLimit = BatchLimit { most: usize::MAX, failed: None };
 
     pub(super) fn end(&mut self, calls: usize, reply: &Result<Reply>, swapped: u64) {
         match reply {

@@ -1,6 +1,6 @@
 //! The environment of a process's leases: process number, clocks, name, random source, threads.
 
-use super::shared::Home;
+use super::shared::ProcessWorkers;
 use crate::clock::{Clock, system_ms};
 use crate::fork::{self, Mark};
 use crate::host;
@@ -15,7 +15,7 @@ pub(super) struct Process {
     pub(super) mark: Mark,
     /// Host and process, for people.
     pub(super) holder: Arc<str>,
-    pub(super) home: Arc<dyn Home>,
+    pub(super) workers: Arc<dyn ProcessWorkers>,
     pub(super) environment: Box<dyn Environment>,
 }
 
@@ -32,13 +32,13 @@ impl Process {
     }
 
     /// The process that runs, with the operating system as its environment.
-    pub(super) fn this(home: Arc<dyn Home>) -> Self {
+    pub(super) fn this(workers: Arc<dyn ProcessWorkers>) -> Self {
         let mark = fork::mark();
         Process {
             number: mark.current(),
             mark,
             holder: format!("{}:{}", host::name(), host::process_id()).into(),
-            home,
+            workers,
             environment: Box::new(System { begun: Instant::now() }),
         }
     }

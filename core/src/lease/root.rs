@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::contract::Contract;
 use super::environment::Process;
-use super::shared::{Home, SharedGenerator};
+use super::shared::{ProcessWorkers, SharedGenerator};
 use super::tasks::Task;
 use super::visit;
 use super::workers::Workers;
@@ -20,7 +20,7 @@ static WORKERS: PerCopy<Arc<Workers>> = PerCopy::new();
 /// The workers of the process that makes the call.
 struct ThisProcess;
 
-impl Home for ThisProcess {
+impl ProcessWorkers for ThisProcess {
     fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
         let workers = workers()?;
         check_copied(shared.leased.iter().map(|leased| &leased.contract.address))?;

@@ -1,7 +1,7 @@
 //! A generator that all its handles share, and its lease.
 //!
 //! A generator calls no store. Each call here tries the generator first. If the lease is used up, or belongs to a parent, the call waits
-//! until the worker has extended or replaced the lease ([`Home::ensure`]), and tries the generator again.
+//! until the worker has extended or replaced the lease ([`ProcessWorkers::ensure`]), and tries the generator again.
 
 use super::contract::Contract;
 pub use super::status::Lease;
@@ -39,13 +39,13 @@ pub(crate) struct Leased {
     pub(crate) contract: Arc<Contract>,
     /// The outcome of the worker's last attempt.
     pub(crate) status: ArcSwap<Status>,
-    pub(super) home: Arc<dyn Home>,
+    pub(super) workers: Arc<dyn ProcessWorkers>,
     /// The number of the lease task that keeps the generator, in the process that set it last.
     pub(super) task: AtomicU64,
 }
 
 /// The workers of the process that uses a shared generator: a forked child has its own.
-pub(crate) trait Home: Send + Sync {
+pub(crate) trait ProcessWorkers: Send + Sync {
     /// Waits until the lease of this process has room. A forked child takes a new lease.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl SharedGenerator {
     /// `WOULD_BLOCK` where the caller does not wait for that long.
     pub(crate) fn wait_until_left(self: &Arc<Self>, wait: &Wait<'_>) -> Result<()> {
         match &self.leased {
-            Some(leased) if self.is_given_up() => leased.home.close(self, wait),
+            Some(leased) if self.is_given_up() => leased.workers.close(self, wait),
             _ => Ok(()),
         }
     }
@@ -178,7 +178,7 @@ impl SharedGenerator {
         }
         loop {
             let (since, process) = (wait.phase(), fork::mark().current());
-            let ensured = self.leased.as_ref().map_or(Ok(()), |leased| leased.home.ensure(self, wait));
+            let ensured = self.leased.as_ref().map_or(Ok(()), |leased| leased.workers.ensure(self, wait));
             // A callback of the wait may have forked. Then the parent's waiting time is not counted for this process.
             if fork::mark().is_still(process) && (ensured.is_ok() || !wait.is_polled()) {
                 self.generator.note_wait(true, since.elapsed());
@@ -302,11 +302,11 @@ impl Counted for SharedGenerator {
 #[cfg(all(test, not(loom)))]
 impl SharedGenerator {
     /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
-    pub(super) fn copy(&self, home: &Arc<dyn Home>, clock: crate::clock::Clock, mark: fork::Mark) -> Self {
+    pub(super) fn copy(&self, workers: &Arc<dyn ProcessWorkers>, clock: crate::clock::Clock, mark: fork::Mark) -> Self {
         let leased = self.leased.as_ref().map(|leased| Leased {
             contract: Arc::clone(&leased.contract),
             status: ArcSwap::new(leased.status.load_full()),
-            home: Arc::clone(home),
+            workers: Arc::clone(workers),
             task: leased.task.load(Relaxed).into(),
         });
         let generator = self.generator.copy(clock, mark);

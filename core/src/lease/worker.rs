@@ -129,7 +129,7 @@ impl Worker {
         for (call, reply) in calls.iter().zip(replies) {
             let lease_task = state.lease_tasks.get(call.lease_task);
             let lease_task = lease_task.expect("a lease task is removed by the thread that asks for it, and between two calls");
-            lease_task.company.end(calls.len(), &reply, swapped);
+            lease_task.batch_limit.end(calls.len(), &reply, swapped);
             match call.what {
                 Do::Note(_) => lease_task.noted(reply.is_ok(), process),
                 _ => lease_task.done(reply, process),
@@ -259,7 +259,7 @@ impl State {
             && calls.last().is_none_or(|call| call.ask().is_some())
             && let Some((turn, lease_task)) = self.lease_tasks.take(now_ms, rank)
         {
-            let (number, company) = (lease_task.number, lease_task.company.most);
+            let (number, batch_limit) = (lease_task.number, lease_task.batch_limit.most);
             lease_task.note_lateness(now_ms - turn.due, late, process);
             match lease_task.next(process) {
                 Step::Rest(_) if lease_task.is_over() => {
@@ -269,12 +269,12 @@ impl State {
                 Step::Rest(until) => self.lease_tasks.call(number, until.max(now_ms + 1)),
                 Step::Ask(what) => {
                     let call = Call { lease_task: number, contract: Arc::clone(&lease_task.contract), what };
-                    if !calls.is_empty() && (call.ask().is_none() || calls.len() >= company) {
+                    if !calls.is_empty() && (call.ask().is_none() || calls.len() >= batch_limit) {
                         // This call comes next: repeating a step gives the same call.
                         self.lease_tasks.call(number, turn.due);
                         break;
                     }
-                    (rank, most) = (Some(turn.rank), most.min(company));
+                    (rank, most) = (Some(turn.rank), most.min(batch_limit));
                     calls.push(call);
                 }
             }

@@ -28,12 +28,12 @@ impl Output {
         if given.next().is_none_or(|one| (one == "*/*" || one == "application/json") && given.next().is_none()) {
             return Ok(Output::Json);
         }
-        let ranges: Vec<_> = wishes(headers).collect();
+        let ranges: Vec<_> = media_ranges(headers).collect();
         let mut best: Option<(f32, usize, Output)> = None;
         for (name, form) in OUTPUTS {
             // The most specific range that covers a format decides.
-            let wishes = ranges.iter().enumerate().filter_map(|(at, wish)| Some((covers(wish.range, name)?, at, wish.quality)));
-            let Some((_, at, quality)) = wishes.min_by_key(|&(width, at, _)| (width, at)) else { continue };
+            let matching = ranges.iter().enumerate().filter_map(|(at, range)| Some((covers(range.name, name)?, at, range.quality)));
+            let Some((_, at, quality)) = matching.min_by_key(|&(width, at, _)| (width, at)) else { continue };
             if quality > 0.0 && best.is_none_or(|(most, first, _)| quality > most || (quality == most && at < first)) {
                 best = Some((quality, at, form));
             }
@@ -105,35 +105,35 @@ fn spring_type(headers: &HeaderMap) -> &'static str {
         ("text/html", "text/html;charset=UTF-8"),
     ];
     let (mut best, mut most) = (TYPES[0].1, 0.0);
-    for wish in wishes(headers) {
-        let found = TYPES.iter().find(|(name, _)| covers(wish.range, name).is_some());
-        if let Some((_, full)) = found.filter(|_| wish.quality > most) {
-            (best, most) = (full, wish.quality);
+    for range in media_ranges(headers) {
+        let found = TYPES.iter().find(|(name, _)| covers(range.name, name).is_some());
+        if let Some((_, full)) = found.filter(|_| range.quality > most) {
+            (best, most) = (full, range.quality);
         }
     }
     best
 }
 
 /// Returns the entries of `Accept`, in order.
-fn wishes(headers: &HeaderMap) -> impl Iterator<Item = Wish<'_>> {
+fn media_ranges(headers: &HeaderMap) -> impl Iterator<Item = MediaRange<'_>> {
     let headers = headers.get_all(ACCEPT).iter();
-    headers.flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(Wish::new)
+    headers.flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(MediaRange::new)
 }
 
 /// A range of media types with its weight, from 0 (refused) to 1.
-struct Wish<'a> {
-    range: &'a str,
+struct MediaRange<'a> {
+    name: &'a str,
     quality: f32,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> MediaRange<'a> {
     fn new(text: &'a str) -> Self {
         let mut parts = text.split(';').map(str::trim);
         let range = parts.next().unwrap_or_default();
         let mut weights = parts.filter_map(|part| part.split_once('=')).filter(|(key, _)| key.trim_end().eq_ignore_ascii_case("q"));
         // An entry with an invalid weight is ignored.
         let weight = |text: &str| text.trim_start().parse().ok().filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(0.0);
-        Wish { range, quality: weights.next().map_or(1.0, |(_, text)| weight(text)) }
+        MediaRange { name: range, quality: weights.next().map_or(1.0, |(_, text)| weight(text)) }
     }
 }
 

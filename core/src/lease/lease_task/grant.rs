@@ -56,8 +56,8 @@ impl LeaseTask {
                 let seen = if manual { 0 } else { layout.tick_of(process.environment.unix_ms()).unwrap_or(0) };
                 let (generator, owner) = Generator::leased(layout.clone(), self.contract.policies, clock, lease, seen, process.mark);
                 let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None, counts: self.counts });
-                let home = Arc::clone(&process.home);
-                let leased = Leased { contract: Arc::clone(&self.contract), status, home, task: self.number.into() };
+                let workers = Arc::clone(&process.workers);
+                let leased = Leased { contract: Arc::clone(&self.contract), status, workers, task: self.number.into() };
                 let shared = Arc::new(SharedGenerator::new(generator, manual, Arc::clone(&self.contract.spec), Some(leased)));
                 stats::register(Arc::downgrade(&shared) as _);
                 (shared, owner)

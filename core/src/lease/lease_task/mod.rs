@@ -28,7 +28,7 @@ mod reports;
 
 pub(super) use callers::{Answer, Wish};
 
-use super::calls::Company;
+use super::calls::BatchLimit;
 use super::connection::is_busy;
 use super::contract::Contract;
 use super::environment::Process;
@@ -76,7 +76,7 @@ pub(super) struct LeaseTask {
     unreported: Option<Error>,
     /// The error to report while renewals are late.
     late: Option<Error>,
-    pub(super) company: Company,
+    pub(super) batch_limit: BatchLimit,
 }
 
 /// The stage of a lease task: see the picture above.
@@ -132,7 +132,7 @@ impl LeaseTask {
             note: None,
             unreported: None,
             late: None,
-            company: Company::ANY,
+            batch_limit: BatchLimit::ANY,
         }
     }
 

@@ -5,7 +5,7 @@ use super::super::contract::Contract;
 use super::super::environment::Process;
 use super::super::lease_task::{Answer, Wish};
 use super::super::protocol::{Grant, Reply};
-use super::super::shared::{Home, SharedGenerator};
+use super::super::shared::{ProcessWorkers, SharedGenerator};
 use super::super::visit::{self, Visit};
 use super::super::worker::{Next, Worker, locked};
 use super::super::workers::Workers;
@@ -90,7 +90,7 @@ impl Keep {
     }
 }
 
-impl Home for Keep {
+impl ProcessWorkers for Keep {
     fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
         visit::ensure(&self.workers(), shared, wait)
     }
@@ -105,7 +105,7 @@ fn process(id: usize, seed: u64, clocks: &Clocks, workers: &Weak<Workers>) -> Pr
         number: id as u64,
         mark: Mark::simulated(id as u64),
         holder: format!("sim:{id}").into(),
-        home: Arc::new(Keep(workers.clone())),
+        workers: Arc::new(Keep(workers.clone())),
         environment: Box::new(Simulated { clocks: clocks.clone(), seeds: seed.into() }),
     }
 }
@@ -444,8 +444,10 @@ struct Copies(Vec<(*const SharedGenerator, Arc<SharedGenerator>)>);
 impl Copies {
     fn of(&mut self, process: &Process, shared: &Arc<SharedGenerator>) -> Arc<SharedGenerator> {
         let known = self.0.iter().find(|(of, _)| *of == Arc::as_ptr(shared));
-        let copy = known
-            .map_or_else(|| Arc::new(shared.copy(&process.home, process.environment.clock(), process.mark)), |(_, copy)| Arc::clone(copy));
+        let copy = known.map_or_else(
+            || Arc::new(shared.copy(&process.workers, process.environment.clock(), process.mark)),
+            |(_, copy)| Arc::clone(copy),
+        );
         self.0.push((Arc::as_ptr(shared), Arc::clone(&copy)));
         copy
     }
