@@ -23,7 +23,7 @@ from common import (
     INCR,
     NAMES,
     ONE,
-    PATIENCE_S,
+    TIMEOUT_S,
     Server,
     certificate,
     figure,
@@ -160,7 +160,7 @@ def hold_tls(_tools, folder, port, request):
     context = ssl.create_default_context(cafile=folder / "cert.pem")
     with contextlib.ExitStack() as stack:
         for _ in range(IDLE):
-            plain = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+            plain = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
             connection = stack.enter_context(context.wrap_socket(plain, server_hostname="127.0.0.1"))
             connection.sendall(request.encode().decode("unicode_escape").encode())
             assert connection.recv(4096)

@@ -11,7 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tests"))
 from servers import process
 
-PATIENCE_S = 60
+TIMEOUT_S = 60
 CORES = sorted(os.sched_getaffinity(0))
 # More in a millisecond than a server can send.
 WIDE = "layout='time:41@1ms node:2 sequence:20 epoch:2025-01-01' node=1"
@@ -49,7 +49,7 @@ class Server:
         # Another server may have the same fixed numbers.
         env = os.environ | {"FRAZIL_GUARD_SCOPE": str(log)}
         self.running = process.spawn(on_core(-1, self.command(*self.ports)), log, env=env)
-        if not process.await_true(lambda: all(process.listens(self.running.pid, port) for port in self.ports), PATIENCE_S):
+        if not process.await_true(lambda: all(process.listens(self.running.pid, port) for port in self.ports), TIMEOUT_S):
             raise SystemExit(f"{self.name} does not listen: {log.read_text()}")
         return self
 

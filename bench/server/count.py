@@ -13,7 +13,7 @@ import socket
 import sys
 import tempfile
 
-from common import INCR, NAMES, ONE, PATIENCE_S, USUAL, Server, frazil_server, process, redis_server, row, table
+from common import INCR, NAMES, ONE, TIMEOUT_S, USUAL, Server, frazil_server, process, redis_server, row, table
 
 # A slip of "orders".
 NONE = ONE.replace("orders", "ordesr")
@@ -25,7 +25,7 @@ def ask(port, request, depth, count):
     """Sends that many requests on one connection, `at_once` at a time; each answer ends as `request`'s do."""
     text, end = request
     wire = text.replace("\\r", "\r").replace("\\n", "\n").encode() * depth
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for _ in range(count // depth):
             connection.sendall(wire)
@@ -40,7 +40,7 @@ def run(under, folder, command, ports, asked, depth, count):
     with Server(folder, "counted", lambda *ports: [*under, *command(*ports)], ports) as server:
         ask(server.ports[port], request, depth, count)
         os.kill(process.family(server.running.pid)[-1], signal.SIGTERM)
-        server.running.wait(PATIENCE_S)
+        server.running.wait(TIMEOUT_S)
 
 
 def instructions(folder, *how):

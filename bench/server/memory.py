@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.request
 
-from common import INCR, NAMES, ONE, PATIENCE_S, Server, certificate, frazil_server, on_core, process, row, table
+from common import INCR, NAMES, ONE, TIMEOUT_S, Server, certificate, frazil_server, on_core, process, row, table
 
 # Of a connection, before the next one takes its place.
 EACH = 500
@@ -70,7 +70,7 @@ def requests(server, cert=None):
     """The number of answers, refusals included."""
     context = ssl.create_default_context(cafile=cert) if cert else None
     scheme = "https" if cert else "http"
-    with urllib.request.urlopen(f"{scheme}://127.0.0.1:{server.ports[2]}/metrics", timeout=PATIENCE_S, context=context) as answer:
+    with urllib.request.urlopen(f"{scheme}://127.0.0.1:{server.ports[2]}/metrics", timeout=TIMEOUT_S, context=context) as answer:
         counts = re.findall(r"^frazil_server_requests_total\{.*\} (\d+)", answer.read().decode(), re.MULTILINE)
     return sum(map(int, counts))
 

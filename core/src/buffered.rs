@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::generator::Claimed;
-use crate::policy::PATIENCE_MS;
+use crate::policy::TIMEOUT_MS;
 use crate::prefetch::{Block, Fill, Filled, Levels, Need, Purpose};
 use crate::segment::parse_number;
 use crate::snowflake::{MAX_BATCH, Snowflake};
@@ -21,12 +21,12 @@ const REFILL: u64 = 50;
 /// The most stamps of one claim: shorter ranges are looked at sooner when the clock has gone back.
 const CLAIM: u64 = 1 << 12;
 /// The longest single wait for the generator: the ring may be closed in the meantime.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 pub(crate) struct Plan {
     ids: Arc<Snowflake>,
     levels: Levels,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Plan {
@@ -35,7 +35,7 @@ impl Plan {
     /// # Errors
     /// `SPEC`, `OUT_OF_RANGE`; those of [`Snowflake::open_spec`].
     pub(crate) fn new(spec: &Spec, wait: Wait<'_>) -> Result<Self> {
-        let (levels, patience) = Plan::own(spec)?;
+        let (levels, timeout) = Plan::own(spec)?;
         let ids = Snowflake::open_spec(spec.without(KEYS), wait).map_err(|error| match error.kind() {
             ErrorKind::UnknownKey => {
                 let near = spec.without(KEYS).meant(KEYS).map_or_else(String::new, |key| format!(" (did you mean {key}?)"));
@@ -44,7 +44,7 @@ impl Plan {
             _ => error,
         })?;
         let ids = Arc::new(ids);
-        Ok(Plan { ids, levels, patience })
+        Ok(Plan { ids, levels, timeout })
     }
 
     /// Parses the ring's own keys.
@@ -55,15 +55,15 @@ impl Plan {
         };
         let high = number("size", MAX_BATCH as u64, SIZE)?;
         let low = (high * number("refill", 100, REFILL)?).div_ceil(100);
-        let patience_ms = match spec.value("empty")?.as_deref() {
-            None | Some("wait") => PATIENCE_MS,
+        let timeout_ms = match spec.value("empty")?.as_deref() {
+            None | Some("wait") => TIMEOUT_MS,
             Some("error") => 0,
             Some(other) => match other.strip_prefix("wait:") {
                 Some(limit) => time::parse_duration("empty", limit)?,
                 None => return Err(spec_error(format!("empty={} is none of: error, wait, wait:D", shown(other)))),
             },
         };
-        Ok((Levels { low, high }, Duration::from_millis(patience_ms)))
+        Ok((Levels { low, high }, Duration::from_millis(timeout_ms)))
     }
 
     /// Checks the line without opening the generator.
@@ -104,8 +104,8 @@ impl Purpose for Plan {
         }
     }
 
-    fn patience(&self) -> Duration {
-        self.patience
+    fn timeout(&self) -> Duration {
+        self.timeout
     }
 }
 
@@ -119,7 +119,7 @@ impl Fill for Ring {
     fn fill(&mut self, _need: Need) -> Result<Filled> {
         let generator = self.ids.generator();
         let made_ms = generator.unix_ms();
-        let Claimed { lease, stamps, .. } = self.ids.claim(CLAIM.min(self.levels.high), PATIENCE)?;
+        let Claimed { lease, stamps, .. } = self.ids.claim(CLAIM.min(self.levels.high), TIMEOUT)?;
         let mut stamps = stamps.first..stamps.first + stamps.count;
         let mut blocks = Vec::new();
         while !stamps.is_empty() {

@@ -120,7 +120,7 @@ struct Inner {
     retry_after: Option<Duration>,
     written: usize,
     /// Set where a longer wait would have avoided it.
-    by_impatience: bool,
+    by_short_wait: bool,
 }
 
 impl Error {
@@ -128,7 +128,7 @@ impl Error {
     ///
     /// For the bindings, which find what only they can see: a wrong type, a closed handle.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Inner { kind, message: message.into(), retry_after: None, written: 0, by_impatience: false }))
+        Error(Box::new(Inner { kind, message: message.into(), retry_after: None, written: 0, by_short_wait: false }))
     }
 
     /// `INTERNAL`, from what `catch_unwind` caught: for the guards at the FFI borders.
@@ -161,14 +161,14 @@ impl Error {
 
     /// Marks an error that a longer wait would have avoided.
     pub(crate) fn of_a_short_wait(mut self) -> Self {
-        self.0.by_impatience = true;
+        self.0.by_short_wait = true;
         self
     }
 
     /// Adds the remedy of a call that may not wait longer, by its name in the language; other errors stay as they are.
     #[doc(hidden)]
     pub fn or_use(mut self, remedy: &str) -> Self {
-        if self.0.by_impatience {
+        if self.0.by_short_wait {
             self.0.message = format!("{}: use {remedy}", self.0.message);
         }
         self

@@ -185,7 +185,7 @@ pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
 pub use pending::Pending;
-pub use snowflake::{EVENT_LOOP_BATCH, EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
+pub use snowflake::{EVENT_LOOP_BATCH, EVENT_LOOP_TIMEOUT, Local, MAX_BATCH, Snowflake, batch_in_pieces};
 pub use source::Source;
 pub use spec::Spec;
 pub use stats::{Metric, Stats, stats};
@@ -204,7 +204,7 @@ pub mod bindings {
     pub use crate::nearest::did_you_mean;
     pub use crate::numbers::{Row, check_spec};
     pub use crate::range::id_range;
-    pub use crate::snowflake::{DROP_PATIENCE, EXIT_PATIENCE};
+    pub use crate::snowflake::{DROP_TIMEOUT, EXIT_TIMEOUT};
     pub use crate::stay::stay;
     #[cfg(feature = "lend")]
     pub use crate::store::{Proxy, Question, busy};

@@ -10,7 +10,7 @@ use crate::fork::{FirstCall, Written};
 use crate::id::Id;
 use crate::prefetch::{Prefetch, Purpose};
 use crate::segment;
-use crate::snowflake::{self, Snowflake, drop_patience};
+use crate::snowflake::{self, Snowflake, drop_timeout};
 use crate::spec::Spec;
 use crate::stats::{self, Counted, Stats};
 use crate::wait::Wait;
@@ -52,7 +52,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         stats::leave(self);
         if let Some(ring) = self.ring.as_ref().filter(|ring| ring.ids().check_open().is_ok()) {
-            drop(ring.ids().close_for(drop_patience()));
+            drop(ring.ids().close_for(drop_timeout()));
         }
     }
 }
@@ -144,7 +144,7 @@ impl Numbers {
 
     /// Dropping a ring waits for its store, also where an event loop has no time left.
     fn dropped(self, error: Error, wait: &Wait<'_>) -> Error {
-        drop(self.close_for(wait.left().min(drop_patience())));
+        drop(self.close_for(wait.left().min(drop_timeout())));
         error
     }
 
@@ -330,16 +330,16 @@ impl Numbers {
         self.shared.ring.as_ref().map_or(Ok(()), |ring| ring.ids().close_for(wait))
     }
 
-    /// Returns how long a call on these numbers may hold up an event loop now: [`EVENT_LOOP_PATIENCE`](crate::EVENT_LOOP_PATIENCE), and 1 s for
+    /// Returns how long a call on these numbers may hold up an event loop now: [`EVENT_LOOP_TIMEOUT`](crate::EVENT_LOOP_TIMEOUT), and 1 s for
     /// the first one in a forked child, which has none prepared yet.
-    pub fn event_loop_patience(&self) -> Duration {
-        if self.shared.first_call.is_now() { snowflake::FIRST_CALL_PATIENCE } else { snowflake::EVENT_LOOP_PATIENCE }
+    pub fn event_loop_timeout(&self) -> Duration {
+        if self.shared.first_call.is_now() { snowflake::FIRST_CALL_TIMEOUT } else { snowflake::EVENT_LOOP_TIMEOUT }
     }
 
-    /// The time for which a batch of any size may hold up an event loop: [`EVENT_LOOP_PATIENCE`](crate::EVENT_LOOP_PATIENCE), because what is
+    /// The time for which a batch of any size may hold up an event loop: [`EVENT_LOOP_TIMEOUT`](crate::EVENT_LOOP_TIMEOUT), because what is
     /// prefetched takes no time.
     pub fn event_loop_batch(&self, _count: usize) -> Duration {
-        snowflake::EVENT_LOOP_PATIENCE
+        snowflake::EVENT_LOOP_TIMEOUT
     }
 
     /// The generator of a [`Buffered`]; `None` for segments and tickets.

@@ -6,7 +6,7 @@ use crate::time::{parse_duration, show_duration};
 use std::fmt;
 
 /// A bare `wait` waits up to this long.
-pub(crate) const PATIENCE_MS: u64 = 5_000;
+pub(crate) const TIMEOUT_MS: u64 = 5_000;
 
 /// `rollback` and `exhausted`: what to do when the clock offers no room for another ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Reaction {
     pub(crate) fn parse(key: &str, text: &str) -> Result<Self> {
         match text.split_once(':') {
             None if text == "error" => Ok(Reaction::Error),
-            None if text == "wait" => Ok(Reaction::Wait(PATIENCE_MS)),
+            None if text == "wait" => Ok(Reaction::Wait(TIMEOUT_MS)),
             None if text == "ahead" => Ok(Reaction::Ahead(None)),
             Some(("wait", limit)) => Ok(Reaction::Wait(parse_duration(key, limit)?)),
             Some(("ahead", limit)) => Ok(Reaction::Ahead(Some(parse_duration(key, limit)?))),

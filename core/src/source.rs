@@ -57,7 +57,7 @@ pub trait Source: sealed::Sealed + Send + Sync + 'static {
     fn close(&self);
 
     /// Returns how long a call may hold up an event loop now.
-    fn event_loop_patience(&self) -> Duration;
+    fn event_loop_timeout(&self) -> Duration;
 
     /// Returns how long a batch of `count` IDs may hold up an event loop.
     fn event_loop_batch(&self, count: usize) -> Duration;
@@ -139,8 +139,8 @@ macro_rules! source {
                 $ids::close(self);
             }
 
-            fn event_loop_patience(&self) -> Duration {
-                $ids::event_loop_patience(self)
+            fn event_loop_timeout(&self) -> Duration {
+                $ids::event_loop_timeout(self)
             }
 
             fn event_loop_batch(&self, count: usize) -> Duration {

@@ -160,7 +160,7 @@ fn the_second_process_is_refused_and_told_who_has_the_number() {
     for says in [&holder, "guard", "node number 7", "its own number", "store=local", "shared=true"] {
         assert!(cfg!(windows) && says == "guard" || refusal.contains(says), "{says}: {refusal}");
     }
-    // Its patience with a predecessor lasts 5 s, also without a limit of the call; after that it fails at once.
+    // Its timeout with a predecessor lasts 5 s, also without a limit of the call; after that it fails at once.
     let since = Instant::now();
     two.refusal(60_000);
     assert!((3_000..9_000).contains(&since.elapsed().as_millis()), "{:?}", since.elapsed());

@@ -228,7 +228,7 @@ fn times_that_differ_are_a_conflict() {
 
 #[test]
 fn a_call_waits_no_longer_than_it_may() {
-    let folder = Folder::new("patience");
+    let folder = Folder::new("timeout");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     ids.release_node().unwrap();
     let place = folder.0.join("default");
@@ -533,12 +533,12 @@ fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
     }
 }
 
-/// The rest of its parent's patience may be too little for a child, which has to lease a number first.
+/// The rest of its parent's timeout may be too little for a child, which has to lease a number first.
 #[test]
 fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
     // Of the store's, who has a lease gives it 2.6 s, and an opener 12.6 s.
     const SILENCE: Duration = Duration::from_secs(4);
-    let folder = Folder::new("fork-patience");
+    let folder = Folder::new("fork-timeout");
     let ids = open(&format!("standard {} window=4s renew=1s rollback=error exhausted=wait", folder.store()));
     let lock = std::fs::File::open(folder.0.join("default/.lock")).unwrap();
     lock.lock().unwrap();

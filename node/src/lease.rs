@@ -7,7 +7,7 @@ use crate::error::{OrThrow, guard, instead, refusal};
 use crate::next::{self, mint::Mint};
 use crate::snowflake::{node_bits, this};
 use crate::wait::{Form, NOW, held_up, later, max_wait, now_or_later};
-use frazil::{EVENT_LOOP_PATIENCE, Snowflake, Wait};
+use frazil::{EVENT_LOOP_TIMEOUT, Snowflake, Wait};
 use held::close_all;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -77,7 +77,7 @@ pub(crate) fn discard<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unk
 pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
     let ids = next::this::<M>(env, this)?;
     let asked = max_wait(env, options, Form::InPlace)?;
-    let closed = held_up(env, asked.unwrap_or(EVENT_LOOP_PATIENCE), |wait| ids.0.close_for(wait));
+    let closed = held_up(env, asked.unwrap_or(EVENT_LOOP_TIMEOUT), |wait| ids.0.close_for(wait));
     // Who says how long wants to know.
     if asked.is_some() { closed.map_err(|error| instead(error, "await ids.closeAsync()")).or_throw(env) } else { Ok(()) }
 }

@@ -13,7 +13,7 @@ use crate::error::{OrThrow, guard, instead, throw_raw, thrown};
 use crate::lease::held::Held;
 use crate::wait::{Form, NOW, held_up, in_place, max_wait, now_or_later};
 use ahead::Pieces;
-use frazil::{EVENT_LOOP_PATIENCE, TextFormat, Wait, batch_in_pieces};
+use frazil::{EVENT_LOOP_TIMEOUT, TextFormat, Wait, batch_in_pieces};
 use mint::Mint;
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};
@@ -91,7 +91,7 @@ unsafe extern "C" fn next_big_int<M: Mint>(env: sys::napi_env, info: sys::napi_c
         // SAFETY: as above.
         return unsafe { big_int_with_options(env, info, ids) };
     }
-    match catch(|| ids.next_id_for(EVENT_LOOP_PATIENCE)) {
+    match catch(|| ids.next_id_for(EVENT_LOOP_TIMEOUT)) {
         // SAFETY: on the environment's thread.
         Ok(Ok(id)) => unsafe { bigint_of(env, id.get()) },
         Ok(Err(error)) | Err(error) => throw_raw(env, &instead(error, NEXT_ASYNC)),

@@ -40,7 +40,7 @@ pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: U
     guard(env, || {
         let supply = supply(env, class)?;
         let (spec, max_wait) = spec::for_numbers(env, spec, options, Form::InPlace)?;
-        let max_wait = max_wait.unwrap_or_else(|| Snowflake::opening_patience(&spec));
+        let max_wait = max_wait.unwrap_or_else(|| Snowflake::opening_timeout(&spec));
         let opened = open_in_place(env, max_wait, |wait| Numbers::open(supply, spec, wait))?;
         let opened = opened.map_err(|error| instead(error, &format!("await {supply:?}.open(...)")));
         Ok(External::new(Handle::new(opened.or_throw(env)?)))

@@ -29,7 +29,7 @@ pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> 
 pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Snowflake>>> {
     guard(env, || {
         let (spec, max_wait) = spec::for_generator(env, spec, options, Form::InPlace)?;
-        let max_wait = max_wait.unwrap_or_else(|| Snowflake::opening_patience(&spec));
+        let max_wait = max_wait.unwrap_or_else(|| Snowflake::opening_timeout(&spec));
         let opened = open_in_place(env, max_wait, |wait| Snowflake::open_spec(spec, wait))?;
         let opened = opened.map_err(|error| instead(error, "await Snowflake.open(...)"));
         Ok(External::new(Handle::new(opened.or_throw(env)?)))

@@ -12,7 +12,7 @@ use crate::convert::{entries, wrong_type};
 use crate::error::instance::Instance;
 use crate::error::{OrThrow, guard, refusal, refuse};
 use crate::event;
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Pending, Wait};
+use frazil::{EVENT_LOOP_TIMEOUT, ErrorKind, Pending, Wait};
 use line::Call;
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType, check_status, sys};
@@ -78,7 +78,7 @@ pub(crate) fn max_wait(env: &Env, options: Unknown<'_>, form: Form) -> Result<Op
 
 /// Returns how long a call may hold up the event loop. The core allows more after a fork, which no environment of Node goes through.
 pub(crate) fn in_place(env: &Env, options: Unknown<'_>) -> Result<Duration> {
-    Ok(max_wait(env, options, Form::InPlace)?.unwrap_or(EVENT_LOOP_PATIENCE))
+    Ok(max_wait(env, options, Form::InPlace)?.unwrap_or(EVENT_LOOP_TIMEOUT))
 }
 
 /// Makes a call that waits in place. What ends its environment, as `worker.terminate()` and `process.exit()` do, waits for this thread: it ends
@@ -88,7 +88,7 @@ pub(crate) fn held_up<T>(env: &Env, max_wait: Duration, call: impl FnOnce(Wait<'
     // SAFETY: the wait asks on the thread that waits, which is the environment's.
     unsafe impl Sync for Raw {}
 
-    if max_wait <= EVENT_LOOP_PATIENCE {
+    if max_wait <= EVENT_LOOP_TIMEOUT {
         return call(max_wait.into());
     }
     let raw = Raw(env.raw());

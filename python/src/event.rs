@@ -13,9 +13,9 @@ use pyo3::types::PyDict;
 use std::time::Duration;
 
 /// The longest wait of a fork for a handler that is being called: a child that is forked in its midst may hang.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest wait of the interpreter's end for one.
-const LAST_PATIENCE: Duration = Duration::from_millis(500);
+const LAST_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// `frazil._events.log`.
 static LOG: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -60,7 +60,7 @@ fn raised(py: Python<'_>, error: PyErr) {
 #[pyfunction]
 fn hold(py: Python<'_>) {
     if frazil::bindings::hold_events() {
-        py.detach(|| drop(frazil::bindings::wait_for_events(PATIENCE)));
+        py.detach(|| drop(frazil::bindings::wait_for_events(TIMEOUT)));
     }
 }
 
@@ -72,5 +72,5 @@ fn resume() {
 
 /// Tells nobody any more: a thread that comes to an interpreter which is ending never leaves it.
 pub(crate) fn end(py: Python<'_>) {
-    py.detach(|| drop(frazil::end_events(LAST_PATIENCE)));
+    py.detach(|| drop(frazil::end_events(LAST_TIMEOUT)));
 }

@@ -4,8 +4,8 @@ use crate::convert;
 use crate::error::{exception, guard, held};
 use crate::next::mint::Mint;
 use crate::wait::{Call, Limit, finish, named, timeout};
-use frazil::bindings::{DROP_PATIENCE, EXIT_PATIENCE};
-use frazil::{EVENT_LOOP_PATIENCE, Error, ErrorKind, Source};
+use frazil::bindings::{DROP_TIMEOUT, EXIT_TIMEOUT};
+use frazil::{EVENT_LOOP_TIMEOUT, Error, ErrorKind, Source};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -127,7 +127,7 @@ fn capital(flag: bool) -> &'static str {
 pub(crate) fn close<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let timeout = timeout(max)?;
     // A given number has nothing to wait for.
-    let limit = Limit::new(py, timeout.or((!ids.is_leased()).then_some(Duration::ZERO)), || EVENT_LOOP_PATIENCE)?;
+    let limit = Limit::new(py, timeout.or((!ids.is_leased()).then_some(Duration::ZERO)), || EVENT_LOOP_TIMEOUT)?;
     match limit.wait(py, |wait| ids.close_for(wait))? {
         Err(error) if timeout.is_some() => Err(limit.exception(py, error, "await ids.aclose()")),
         _ => Ok(()),
@@ -142,7 +142,7 @@ pub(crate) fn close_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<
 
 /// Releases a leased number, and drops what was prefetched; `instead` is the method for event loops.
 pub(crate) fn release<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>, instead: &str) -> PyResult<()> {
-    let limit = Limit::new(py, timeout(max)?, || ids.event_loop_patience())?;
+    let limit = Limit::new(py, timeout(max)?, || ids.event_loop_timeout())?;
     limit.wait(py, |wait| ids.discard_for(wait))?.map_err(|error| limit.exception(py, error, &format!("await ids.{instead}()")))
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn restored() {
 #[pyfunction]
 pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
     guard(py, || {
-        py.detach(|| drop(frazil::close_all(EXIT_PATIENCE)));
+        py.detach(|| drop(frazil::close_all(EXIT_TIMEOUT)));
         Ok(())
     })
 }
@@ -200,9 +200,9 @@ pub(crate) fn give_back<I: Source>(ids: &I) {
             ffi::PyErr_Fetch(&mut class, &mut value, &mut trace);
             (class, value, trace)
         };
-        let limit = Limit::new(py, None, || EVENT_LOOP_PATIENCE);
-        let patience = limit.map_or(EVENT_LOOP_PATIENCE, |limit| limit.at_most(DROP_PATIENCE));
-        py.detach(|| drop(ids.close_for(patience)));
+        let limit = Limit::new(py, None, || EVENT_LOOP_TIMEOUT);
+        let timeout = limit.map_or(EVENT_LOOP_TIMEOUT, |limit| limit.at_most(DROP_TIMEOUT));
+        py.detach(|| drop(ids.close_for(timeout)));
         // SAFETY: the thread is attached, and the three are what the call above gave.
         unsafe { ffi::PyErr_Restore(on_its_way.0, on_its_way.1, on_its_way.2) };
     };

@@ -43,7 +43,7 @@ fn next_after<I: Source>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id>
 /// The next ID, which may have to be waited for.
 #[cold]
 fn next_within<I: Source>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> PyResult<Id> {
-    let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
+    let limit = Limit::new(py, timeout, || ids.event_loop_timeout())?;
     limit.wait(py, |wait| ids.next_id_for(wait))?.map_err(|error| limit.exception(py, error, "await ids.anext()"))
 }
 
@@ -130,7 +130,7 @@ fn fill<I: Source, T: From<Id> + Send>(
     if written.count() == buffer.len() {
         return Ok(());
     }
-    let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
+    let limit = Limit::new(py, timeout, || ids.event_loop_timeout())?;
     // Once; and once more in a child that a signal's handler has forked meanwhile.
     while written.count() < buffer.len() {
         let rest = &mut buffer[written.count()..];

@@ -273,7 +273,7 @@ where
 {
     guard(py, || {
         let (timeout, spec) = (wait::timeout(timeout)?, spec::for_numbers(spec, options, py)?);
-        let limit = Limit::new(py, timeout, || frazil::Snowflake::opening_patience(&spec))?;
+        let limit = Limit::new(py, timeout, || frazil::Snowflake::opening_timeout(&spec))?;
         let opened = limit.wait(py, |wait| frazil::Numbers::open(supply, spec, wait))?;
         object(py, class, opened.map_err(|error| limit.exception(py, error, &format!("await {supply:?}.aopen(...)")))?)
     })

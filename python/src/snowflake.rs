@@ -38,7 +38,7 @@ impl Snowflake {
     ) -> PyResult<Bound<'py, Self>> {
         guard(py, || {
             let (timeout, spec) = (wait::timeout(timeout)?, spec::for_generator(spec, options, py)?);
-            let limit = Limit::new(py, timeout, || frazil::Snowflake::opening_patience(&spec))?;
+            let limit = Limit::new(py, timeout, || frazil::Snowflake::opening_timeout(&spec))?;
             let opened = limit.wait(py, |wait| frazil::Snowflake::open_spec(spec, wait))?;
             Snowflake::object(py, opened.map_err(|error| limit.exception(py, error, "await Snowflake.aopen(...)"))?)
         })

@@ -10,7 +10,7 @@ use std::time::Duration;
 const KEY: &str = "generators";
 const ALLOWED: RangeInclusive<usize> = 1..=64;
 /// The longest wait for a clock that went back further than the policies allow. A longer one ends the request with an error.
-const CLOCK_PATIENCE: Duration = Duration::from_secs(1);
+const CLOCK_WAIT: Duration = Duration::from_secs(1);
 
 /// Takes the key out of a spec, and returns the number of generators it asks for.
 ///
@@ -104,7 +104,7 @@ impl Generators {
     /// Tells whether a generator has a lease whose bound lies ahead, and a clock that allows IDs: one is enough to serve. A fixed or a
     /// disposable number has no bound to reach.
     pub fn are_ready(&self) -> bool {
-        self.0.iter().any(|ids| has_lease(ids) && ids.due_in().is_ok_and(|wait| wait <= CLOCK_PATIENCE))
+        self.0.iter().any(|ids| has_lease(ids) && ids.due_in().is_ok_and(|wait| wait <= CLOCK_WAIT))
     }
 
     fn in_turn(&self) -> impl Iterator<Item = &Snowflake> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The time for each step, which is a probe's own usual limit.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// More than any answer has.
 const LONGEST: u64 = 1 << 16;
 
@@ -51,9 +51,9 @@ fn here(place: &Place) -> io::Result<SockAddr> {
 fn reply(place: &Place, has_tls: bool) -> io::Result<String> {
     let address = here(place)?;
     let stream = Socket::new(address.domain(), Type::STREAM, None)?;
-    stream.connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     if has_tls { exchange(StreamOwned::new(client().map_err(io::Error::other)?, stream)) } else { exchange(stream) }
 }
 

@@ -87,13 +87,13 @@ impl LogWriter {
         std::mem::take(&mut state.dropped)
     }
 
-    /// Waits until all lines are written, or no progress was made for `patience`.
-    pub fn finish(&self, patience: Duration) {
+    /// Waits until all lines are written, or no progress was made for `timeout`.
+    pub fn finish(&self, timeout: Duration) {
         let mut state = self.lock();
         loop {
             let before = state.pieces;
             let is_busy = |state: &mut State| state.is_writing || !state.waiting.is_empty();
-            let (now, waited) = self.done.wait_timeout_while(state, patience, is_busy).unwrap_or_else(PoisonError::into_inner);
+            let (now, waited) = self.done.wait_timeout_while(state, timeout, is_busy).unwrap_or_else(PoisonError::into_inner);
             if !waited.timed_out() || now.pieces == before {
                 return;
             }

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// The longest header: its addresses, and what proxies of clouds add.
 const LONGEST: usize = 4096;
 /// The time within which a header must have come.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The part of a port's connections that may wait for the header of one proxy, and as many as always may.
 const AWAITED: usize = 8;
 const ALWAYS_AWAITED: usize = 64;
@@ -81,7 +81,7 @@ pub fn most_awaited(connections: usize) -> usize {
 /// # Errors
 /// What is wrong with the header.
 pub async fn client_of(stream: &mut TcpStream, proxy: SocketAddr) -> std::result::Result<SocketAddr, &'static str> {
-    timeout(PATIENCE, header(stream, proxy)).await.unwrap_or(Err("no PROXY header came in time"))
+    timeout(TIMEOUT, header(stream, proxy)).await.unwrap_or(Err("no PROXY header came in time"))
 }
 
 async fn header(stream: &mut TcpStream, proxy: SocketAddr) -> std::result::Result<SocketAddr, &'static str> {

@@ -31,8 +31,8 @@ pub fn stopping() {
 
 /// Notifies the watchdog, if there is one, as long as the event loop runs; ends with the process.
 pub async fn watch() {
-    let Some(patience) = sd_notify::watchdog_enabled().filter(|patience| !patience.is_zero()) else { return };
-    let mut tick = tokio::time::interval((patience / WATCHDOG_SHARE).max(Duration::from_millis(1)));
+    let Some(limit) = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero()) else { return };
+    let mut tick = tokio::time::interval((limit / WATCHDOG_SHARE).max(Duration::from_millis(1)));
     loop {
         tick.tick().await;
         tell(&[NotifyState::Watchdog]);

@@ -17,7 +17,7 @@ from servers import process
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 BUILD = ROOT / "build/examples"
-PATIENCE = 120
+TIMEOUT = 120
 
 
 class Example:
@@ -109,7 +109,7 @@ class Application:
 
     def wait(self):
         """Returns once it serves."""
-        ended = process.await_true(lambda: self.running.poll() is not None or self.serves(), PATIENCE, 0.1)
+        ended = process.await_true(lambda: self.running.poll() is not None or self.serves(), TIMEOUT, 0.1)
         assert ended and self.running.poll() is None, f"it does not start; it has said:\n{self.said()}"
 
     def serves(self):
@@ -135,7 +135,7 @@ class Application:
         """Ends it as its user does, by SIGTERM, and returns once all of its processes have ended."""
         members = process.family(self.running.pid)
         self.running.send_signal(signal.SIGTERM)
-        ended = process.await_true(lambda: self.running.poll() is not None and all(map(process.gone, members)), PATIENCE)
+        ended = process.await_true(lambda: self.running.poll() is not None and all(map(process.gone, members)), TIMEOUT)
         assert ended, f"it does not end on SIGTERM; it has said:\n{self.said()}"
 
     def kill(self):
@@ -143,7 +143,7 @@ class Application:
         # All of its session, also workers whose watcher has ended.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.running.pid, signal.SIGKILL)
-        self.running.wait(PATIENCE)
+        self.running.wait(TIMEOUT)
 
 
 @functools.cache

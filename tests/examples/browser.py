@@ -22,7 +22,7 @@ FLAGS = [
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 ]
-PATIENCE = 120
+TIMEOUT = 120
 
 
 class Browser:
@@ -49,7 +49,7 @@ class Browser:
         data = json.dumps(order).encode() + b"\0"
         while data:
             data = data[os.write(self.out, data) :]
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while True:
             answer = self.receive(until, method)
             if answer.get("id") == self.last:
@@ -73,7 +73,7 @@ class Browser:
     def close(self):
         members = process.family(self.running.pid)
         process.send(members, 9)
-        self.running.wait(PATIENCE)
+        self.running.wait(TIMEOUT)
         os.close(self.out)
         os.close(self.back)
 
@@ -117,7 +117,7 @@ class Page:
     def ready(self, answers=1):
         """Waits until the page has had so many answers and shows them; fails with what it shows if it could not."""
         look = f"answers >= {answers} && document.documentElement.dataset.state !== 'loading'"
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while not self.evaluate(look):
             assert time.monotonic() < until, f"the page goes on loading:\n{self.evaluate('document.body.innerText')}"
             time.sleep(0.05)

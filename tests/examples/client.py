@@ -11,7 +11,7 @@ import time
 
 from .checks import nodes_of
 
-PATIENCE = 120
+TIMEOUT = 120
 
 
 class Refused(Exception):
@@ -36,7 +36,7 @@ class Client:
         """Sends a request; `receive` waits for its answer."""
         if self.left == 0:
             self.close()
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.application.port, timeout=PATIENCE)
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.application.port, timeout=TIMEOUT)
             self.left = self.turns
         self.left -= 1
         text = body if isinstance(body, str | None) else json.dumps(body)
@@ -61,7 +61,7 @@ class Client:
 
     def insist(self, method, path, body=None, failed=lambda: None):
         """Asks again while the application is away; `failed` is called for each try whose end nobody knows."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while True:
             try:
                 return self.ask(method, path, body)
@@ -114,7 +114,7 @@ def drive(application, rows, clients=8, workers=4):
     with Client(application) as client:
         driven = Driven(client.insist("POST", "/api/topics", {"title": f"Rows of {application.port}"})["id"])
     lock = threading.Lock()
-    failures, stop, until = [], threading.Event(), time.monotonic() + 3 * PATIENCE
+    failures, stop, until = [], threading.Event(), time.monotonic() + 3 * TIMEOUT
 
     def failed():
         with lock:
@@ -143,7 +143,7 @@ def drive(application, rows, clients=8, workers=4):
                             driven.made_by.setdefault(worker, set()).add(message["node"])
                     if stop.is_set() or (count % 50 == 0 and enough()):
                         return
-                    assert time.monotonic() < until, f"only {len(driven.acknowledged)} rows in {3 * PATIENCE} s"
+                    assert time.monotonic() < until, f"only {len(driven.acknowledged)} rows in {3 * TIMEOUT} s"
         except Exception as failure:  # noqa: BLE001  # the main thread raises it
             failures.append(failure)
             stop.set()

@@ -14,7 +14,7 @@ from . import check
 from .run import LAYOUT, Run
 
 # On a busy machine, for whatever comes by itself.
-PATIENCE_S = 90
+TIMEOUT_S = 90
 
 
 class SteadyRun(Run):
@@ -45,7 +45,7 @@ class SteadyRun(Run):
         self.events["longest pause of a worker, ms"] = max(map(self.longest_pause_ms, self.crew))
 
     def expect(self, holds, otherwise):
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not holds():
             if time.monotonic() > deadline:
                 raise AssertionError(otherwise)

@@ -14,14 +14,14 @@ import servers
 FIRSTS = 200
 PROCESSES = 50
 # A busy machine takes more than a minute to start them.
-PATIENCE_S = 400
+TIMEOUT_S = 400
 TASKS = """
 import time, frazil
 from celery import Celery
 from celery.signals import worker_process_shutdown
 app = Celery("tasks", broker="{redis}", backend="{redis}")
 # Celery kills a process that is not up within 4 s, as on a busy machine, and forks another.
-app.conf.worker_proc_alive_timeout = {patience_s}
+app.conf.worker_proc_alive_timeout = {timeout_s}
 ids = frazil.Snowflake("standard", store="file:{folder}/store", namespace="tasks")
 ids.next()
 
@@ -42,14 +42,14 @@ def mint(count):
 SEND = f"""
 import json, sys, tasks
 sent = [tasks.mint.delay(50) for _ in range(int(sys.argv[1]))]
-print(json.dumps([one.get(timeout={PATIENCE_S}) for one in sent]))
+print(json.dumps([one.get(timeout={TIMEOUT_S}) for one in sent]))
 """
 
 
 @contextlib.contextmanager
 def working(folder, redis):
     """Runs Celery, and yields its process, and what sends so many tasks and returns their results."""
-    (folder / "tasks.py").write_text(TASKS.format(folder=folder, redis=redis.url, patience_s=PATIENCE_S))
+    (folder / "tasks.py").write_text(TASKS.format(folder=folder, redis=redis.url, timeout_s=TIMEOUT_S))
     environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
     options = ["--pool=prefork", f"--concurrency={PROCESSES}", "--loglevel=WARNING"]
     worker = subprocess.Popen(
@@ -58,7 +58,7 @@ def working(folder, redis):
 
     def send(count):
         command = [sys.executable, "-c", SEND, str(count)]
-        sent = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=PATIENCE_S + 20)
+        sent = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=TIMEOUT_S + 20)
         assert sent.returncode == 0, sent.stderr
         answers = json.loads(sent.stdout)
         minted = [id for _, ids in answers for id in ids]
@@ -86,12 +86,12 @@ def test_the_first_task_of_each_forked_process_is_done(tmp_path_factory):
     # threads where it replaces a process, and such a child may hang in a lock of Python's.
     with servers.start("redis") as redis:
         for _ in range(FIRSTS // PROCESSES):
-            folder, firsts, until = tmp_path_factory.mktemp("tasks"), 0, time.monotonic() + PATIENCE_S
+            folder, firsts, until = tmp_path_factory.mktemp("tasks"), 0, time.monotonic() + TIMEOUT_S
             with working(folder, redis) as (worker, send):
                 while firsts < PROCESSES and time.monotonic() < until:
                     firsts += sum(turn == 1 for turn, _ in send(2 * PROCESSES))
                 worker.terminate()
-                worker.wait(PATIENCE_S)
+                worker.wait(TIMEOUT_S)
             assert firsts == PROCESSES
             until = time.monotonic() + 60
             while held(folder) and time.monotonic() < until:
@@ -104,7 +104,7 @@ NUMBERED = """
 import os, time, frazil
 from celery import Celery
 app = Celery("numbered", broker="{redis}", backend="{redis}")
-app.conf.worker_proc_alive_timeout = {patience_s}
+app.conf.worker_proc_alive_timeout = {timeout_s}
 
 @app.task
 def mint():
@@ -134,7 +134,7 @@ print(json.dumps(answers))
 def test_one_process_of_a_pool_issues_from_a_fixed_number(shared, tmp_path, monkeypatch):
     monkeypatch.setenv("FRAZIL_GUARD_SCOPE", str(tmp_path))
     with servers.start("redis") as redis:
-        (tmp_path / "numbered.py").write_text(NUMBERED.format(redis=redis.url, patience_s=PATIENCE_S, shared=shared))
+        (tmp_path / "numbered.py").write_text(NUMBERED.format(redis=redis.url, timeout_s=TIMEOUT_S, shared=shared))
         command = [sys.executable, "-m", "celery", "-A", "numbered", "worker", "--pool=prefork", "--concurrency=4", "--loglevel=WARNING"]
         worker = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
         try:

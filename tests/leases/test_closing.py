@@ -14,7 +14,7 @@ import servers
 LAYOUT = "layout='time:41@1ms node:3 sequence:12 epoch:2025-01-01'"
 # No renewal mends the connection in between.
 LEASE = "window=10m renew=3m"
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 def nodes(url, namespace, *options):
@@ -60,7 +60,7 @@ def test_a_dropped_handle_is_given_back_too(store, namespace):
         node = ids.node
         proxy.cut()
         del ids
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + TIMEOUT_S
         while states(url, namespace)[node] != "free":
             assert time.monotonic() < until, "the thread that asks the store goes on"
 
@@ -103,7 +103,7 @@ def test_a_program_ends_after_its_connection_was_cut(store, namespace, end):
         with subprocess.Popen([sys.executable, "-c", script, spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
             node = int(child.stdout.readline())
             proxy.cut()
-            child.communicate("\n", timeout=PATIENCE_S)
+            child.communicate("\n", timeout=TIMEOUT_S)
         assert child.returncode == (-signal.SIGTERM if end == "sigterm" else 0)
         return states(url, namespace)[node] == "free"
 
@@ -125,7 +125,7 @@ def test_a_store_that_is_gone_is_not_waited_for_longer_than_told(store, namespac
             proxy.hold()
         begin = time.monotonic()
         ids.close()
-        assert time.monotonic() - begin < PATIENCE_S
+        assert time.monotonic() - begin < TIMEOUT_S
         with pytest.raises(frazil.errors.ClosedError):
             ids.next()
         assert gone == "is silent" or states(url, namespace)[ids.node] == "held"

@@ -14,7 +14,7 @@ import servers
 from helper import elsewhere
 
 # For whatever comes by itself, on a busy machine.
-PATIENCE_S = 60
+TIMEOUT_S = 60
 # A call to a store may take 4/5 of renew.
 LEASE = "window=4s renew=1s"
 TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' rollback=error " + LEASE
@@ -70,13 +70,13 @@ def test_a_crashed_holders_number_comes_free(spec):
     begin = time.monotonic()
     with frazil.Snowflake(line) as ids:
         assert ids.next() > theirs
-    assert time.monotonic() - begin < PATIENCE_S, "the bound was waited for, and no longer"
+    assert time.monotonic() - begin < TIMEOUT_S, "the bound was waited for, and no longer"
 
 
 def test_a_lease_is_extended(spec):
     with frazil.Snowflake(spec) as ids:
         before = ids.lease.bound
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + TIMEOUT_S
         while ids.lease.bound == before and time.monotonic() < until:
             ids.next()
             time.sleep(0.005)
@@ -149,20 +149,20 @@ def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
             begin = time.monotonic()
             error = refusal(f"{spec} detached=true")
             assert error.name == "STORE_UNREACHABLE" and f"127.0.0.1:{server.port}" in str(error), error
-            assert time.monotonic() - begin < PATIENCE_S, "a call takes 4/5 of renew at most, and a frozen server never answers"
+            assert time.monotonic() - begin < TIMEOUT_S, "a call takes 4/5 of renew at most, and a frozen server never answers"
             begin = time.monotonic()
             with pytest.raises(frazil.errors.LeaseExhaustedError, match="could not be extended since"):
-                while time.monotonic() - begin < PATIENCE_S:
+                while time.monotonic() - begin < TIMEOUT_S:
                     ids.next()
                     time.sleep(0.005)
             begin = time.monotonic()
             with pytest.raises(frazil.errors.LeaseExhaustedError):
                 ids.next()
-            assert time.monotonic() - begin < PATIENCE_S
+            assert time.monotonic() - begin < TIMEOUT_S
             assert not ids.lease.healthy and isinstance(ids.lease.last_error, frazil.errors.StoreUnreachableError)
         finally:
             server.resume()
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + TIMEOUT_S
         minted = None
         while not (minted and ids.lease.healthy) and time.monotonic() < until:
             with contextlib.suppress(frazil.errors.LeaseExhaustedError):
@@ -176,7 +176,7 @@ def test_nobody_listens(scheme, path):
     begin = time.monotonic()
     error = refusal(f"{TWO} store={scheme}://frazil:hushhush@127.0.0.1:9{path}")
     assert error.name == "STORE_UNREACHABLE" and "127.0.0.1:9" in str(error) and "hushhush" not in str(error), error
-    assert time.monotonic() - begin < PATIENCE_S
+    assert time.monotonic() - begin < TIMEOUT_S
 
 
 @pytest.mark.stores("redis", "postgresql", "mariadb")
@@ -198,7 +198,7 @@ def test_a_wiped_store_without_a_clock_is_noticed(store, spec):
         urllib.request.urlopen(f"http://127.0.0.1:{server.port}/v3/kv/deleterange", body, timeout=10).read()
         begin = time.monotonic()
         with pytest.raises(frazil.errors.LeaseExhaustedError, match="the store is not the one that held the leases"):
-            while time.monotonic() - begin < PATIENCE_S:
+            while time.monotonic() - begin < TIMEOUT_S:
                 ids.next()
                 time.sleep(0.005)
         assert ids.lease.last_error.name == "STORE_CHANGED"

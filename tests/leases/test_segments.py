@@ -15,7 +15,7 @@ import pytest
 import servers
 from helper import elsewhere
 
-PATIENCE_S = 60
+TIMEOUT_S = 60
 FRAZIL = [sys.executable, "-m", "frazil"]
 # Far above every number that these tests take.
 N = 10**15
@@ -39,7 +39,7 @@ def refusal(call):
 
 def refused(call, name):
     """The refusal that a call comes to within a while; what it returns until then, and other errors, pass."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + TIMEOUT_S
     while time.monotonic() < until:
         try:
             call()
@@ -88,7 +88,7 @@ def test_polls_get_there_however_slow_a_store_is(store, spec):
             error = refusal(segment.next)
             assert error.name == "WOULD_BLOCK" and "await" in str(error), error
             proxy.release()
-            until = time.monotonic() + PATIENCE_S
+            until = time.monotonic() + TIMEOUT_S
             while time.monotonic() < until:
                 with contextlib.suppress(frazil.errors.WouldBlockError):
                     return segment.next()
@@ -125,7 +125,7 @@ def test_a_restarted_server_is_gone_on_with_but_on_redis(store, spec):
             error = refused(lambda: segment.batch(5000), "STORE_CHANGED")
             assert "another server answers" in str(error), error
             obey(error, url, N)
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + TIMEOUT_S
         after = []
         while len(after) < 50_000 and time.monotonic() < until:
             with contextlib.suppress(frazil.errors.SegmentExhaustedError):
@@ -146,14 +146,14 @@ def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
             begin = time.monotonic()
             error = refusal(segment.next)
             assert error.name == "SEGMENT_EXHAUSTED" and "tag=orders" in str(error), error
-            assert 1.9 < time.monotonic() - begin < PATIENCE_S, "a frozen server never answers"
+            assert 1.9 < time.monotonic() - begin < TIMEOUT_S, "a frozen server never answers"
             # After the first failed call its reason is told, too.
             error = refused(segment.next, "SEGMENT_EXHAUSTED")
             assert f"127.0.0.1:{server.port}" in str(error) and "secret" not in str(error), error
             assert segment.last_error.name == "STORE_UNREACHABLE"
         finally:
             server.resume()
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + TIMEOUT_S
         while time.monotonic() < until and segment.last_error:
             with contextlib.suppress(frazil.errors.SegmentExhaustedError):
                 segment.batch(1000)
@@ -165,7 +165,7 @@ def test_nobody_listens(scheme, path):
     begin = time.monotonic()
     error = refusal(lambda: frazil.Segment(f"orders store={scheme}://frazil:hushhush@127.0.0.1:9{path} wait=300ms"))
     assert error.name == "SEGMENT_EXHAUSTED" and "127.0.0.1:9" in str(error) and "hushhush" not in str(error), error
-    assert time.monotonic() - begin < PATIENCE_S
+    assert time.monotonic() - begin < TIMEOUT_S
 
 
 class OfTwoStores:
@@ -175,7 +175,7 @@ class OfTwoStores:
         self.segment, self.numbers = segment, []
 
     def take_until(self, condition):
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + TIMEOUT_S
         while not (self.numbers.extend(self.segment.batch(1000)) or condition()):
             assert time.monotonic() < until, self.segment.last_error
             # What is prepared comes from before.
@@ -231,7 +231,7 @@ def test_tickets_outlive_either_server():
                 assert f"127.0.0.1:{dead.port}" in str(tickets.last_error)
                 numbers += alone
                 dead.restart()
-            until = time.monotonic() + PATIENCE_S
+            until = time.monotonic() + TIMEOUT_S
             while tickets.last_error and time.monotonic() < until:
                 numbers.append(tickets.next())
             both = tickets.batch(4)

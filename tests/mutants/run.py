@@ -43,7 +43,7 @@ ENVIRONMENT = os.environ | {
     "CARGO_INCREMENTAL": "0",
 }
 # A run that hangs is a failure of the mutant, not of its finder.
-PATIENCE_S = 900
+TIMEOUT_S = 900
 
 
 MUTANTS = [
@@ -584,7 +584,7 @@ def run(program: str, number: int, *arguments: str, end: re.Pattern | None = Non
                     start_new_session=True,
                 )
                 end_all = partial(kill, tests.pid)
-                late = threading.Timer(PATIENCE_S, end_all)
+                late = threading.Timer(TIMEOUT_S, end_all)
                 late.start()
                 for end_it in (tests.stdout.close, tests.wait, end_all, late.cancel):
                     ends.callback(end_it)
@@ -697,7 +697,7 @@ def main() -> int:
         else:
             ended = run(program, number, "simulation", "--nocapture", end=DUPLICATE, FRAZIL_SEEDS=SEEDS, FRAZIL_ONLY_DUPLICATES="1")
             found = duplicate(program, ended)
-            why = f"survived {SEEDS} seeds" if ended.status == 0 else f"failed, but not with a duplicate, or took more than {PATIENCE_S} s"
+            why = f"survived {SEEDS} seeds" if ended.status == 0 else f"failed, but not with a duplicate, or took more than {TIMEOUT_S} s"
         if found:
             print(f"caught  {name} ({found})", flush=True)
         else:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 from servers import process
 
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def start(tmp_path):
 
 
 def test_steps_and_their_times(start, tmp_path):
-    told, _ = start("step one\nrun true\nstep two\nrun sh -c 'echo \"$TMPDIR\"'").communicate(timeout=PATIENCE_S)
+    told, _ = start("step one\nrun true\nstep two\nrun sh -c 'echo \"$TMPDIR\"'").communicate(timeout=TIMEOUT_S)
     assert told.startswith(f"\n== one\n\n== two\n{tmp_path}/tmp/frazil-")
     assert [line.split("s  ")[1] for line in told.partition("\n== Times\n")[2].splitlines()] == ["one", "two", "in all"]
     assert not list((tmp_path / "tmp").iterdir())
@@ -53,7 +53,7 @@ def test_steps_and_their_times(start, tmp_path):
 
 def test_a_step_that_fails_is_named_and_the_last(start, tmp_path):
     program = start("step good\nrun true\nstep bad\nrun sh -c 'touch \"$TMPDIR\"/left; exit 7'\nstep never\nrun touch never")
-    told, _ = program.communicate(timeout=PATIENCE_S)
+    told, _ = program.communicate(timeout=TIMEOUT_S)
     assert program.returncode == 7
     [left] = (tmp_path / "tmp").iterdir()
     assert told.endswith(f"Failed: bad. What the tests have left is in {left}\n") and "never" not in told
@@ -63,7 +63,7 @@ def test_a_step_that_fails_is_named_and_the_last(start, tmp_path):
 def test_servers_write_into_memory_which_is_given_back(status, start, tmp_path):
     """Servers write into memory where there is plenty; their files are kept with the rest after a failure."""
     script = 'echo "$FRAZIL_TEST_SERVERS"; touch "${FRAZIL_TEST_SERVERS:-$TMPDIR}/left"'
-    told, _ = start(f"servers_in_memory\nstep servers\nrun sh -c '{script}'\nexit {status}").communicate(timeout=PATIENCE_S)
+    told, _ = start(f"servers_in_memory\nstep servers\nrun sh -c '{script}'\nexit {status}").communicate(timeout=TIMEOUT_S)
     memory = told.partition("== servers\n")[2].splitlines()[0]
     assert not memory or (memory.startswith("/dev/shm/frazil-") and not Path(memory).exists())
     assert len(list((tmp_path / "tmp").rglob("left"))) == (status != 0)
@@ -78,7 +78,7 @@ def test_a_step_beside_others_is_told_of_at_the_end(start, tmp_path):
         step last
         run echo last has ended
     """
-    told, _ = start(body).communicate(timeout=PATIENCE_S)
+    told, _ = start(body).communicate(timeout=TIMEOUT_S)
     steps, _, times = told.partition("\n== Times\n")
     begins = "\n== slow: begins beside others\n"
     assert steps == begins + "\n== quick\nquick has ended\n\n== slow\nslow has ended\n\n== last\nlast has ended\n"
@@ -95,14 +95,14 @@ def test_a_step_beside_others_begins_once_there_is_a_place_for_it(start):
         beside next sh -c 'touch "$TMPDIR"/go'
         join
     """
-    told, _ = start(body).communicate(timeout=PATIENCE_S)
+    told, _ = start(body).communicate(timeout=TIMEOUT_S)
     steps = [line.removeprefix("== ").removesuffix(" beside others") for line in told.partition("\n== Times\n")[0].splitlines() if line]
     assert steps[:4] == ["long: begins", "short: begins", "short", "next: begins"] and set(steps[4:]) == {"long", "next"}
 
 
 def test_a_step_beside_others_that_fails_is_named_and_the_last(start, tmp_path):
     program = start("beside bad sh -c 'printf why; exit 7'\nstep good\nrun true\njoin\nstep never\nrun touch never")
-    told, _ = program.communicate(timeout=PATIENCE_S)
+    told, _ = program.communicate(timeout=TIMEOUT_S)
     assert program.returncode == 7
     # The end of a long log has the reason, on lines of its own.
     assert " in all\n\n== bad\nwhy\nFailed: bad. " in told and told.count("why") == 1 and "never" not in told
@@ -112,7 +112,7 @@ def test_a_step_beside_others_that_fails_is_named_and_the_last(start, tmp_path):
 def test_a_step_beside_others_that_fails_ends_those_that_go_on(start):
     body = "beside long sleep 600\nbeside bad sh -c 'exit 7'\nplaces=2\nbeside never touch never\njoin"
     program = start(body)
-    told, _ = program.communicate(timeout=PATIENCE_S)
+    told, _ = program.communicate(timeout=TIMEOUT_S)
     assert program.returncode == 7
     assert "\nFailed: bad" in told and "never" not in told
 
@@ -127,7 +127,7 @@ def test_a_step_beside_others_that_hangs_is_interrupted_and_says_where(listens, 
         join
     """
     program = start(body)
-    told, _ = program.communicate(timeout=PATIENCE_S)
+    told, _ = program.communicate(timeout=TIMEOUT_S)
     assert program.returncode == (3 if listens else 137)
     assert "\nNot ended after " in told and ("it was here" in told) == listens
     assert "Failed: hangs." in told
@@ -147,8 +147,8 @@ def test_an_interrupted_run_leaves_nothing(number, before, start, tmp_path):
         members = process.family(program.pid)
         assert len(members) >= 4
         os.kill(program.pid, number)
-        assert program.wait(PATIENCE_S) == 128 + number
-        assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
+        assert program.wait(TIMEOUT_S) == 128 + number
+        assert process.await_true(lambda: all(map(process.gone, members)), TIMEOUT_S)
         assert not list((tmp_path / "tmp").iterdir())
         assert "went on" not in program.stdout.read()
     finally:
@@ -171,9 +171,9 @@ def test_a_terminal_ends_a_run(last, key, status, start, tmp_path):
         members = process.family(program.pid)
         if key:
             terminal.write(key)
-            assert program.wait(PATIENCE_S) == status
-    assert program.wait(PATIENCE_S) == status
-    assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
+            assert program.wait(TIMEOUT_S) == status
+    assert program.wait(TIMEOUT_S) == status
+    assert process.await_true(lambda: all(map(process.gone, members)), TIMEOUT_S)
     assert not list((tmp_path / "tmp").iterdir())
 
 
@@ -188,14 +188,14 @@ def test_a_reader_that_goes_ends_a_run(start, tmp_path):
         members = process.family(program.pid)
         program.stdout.close()
         go.write(b"on\n")
-        assert program.wait(PATIENCE_S) == 141
-    assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
+        assert program.wait(TIMEOUT_S) == 141
+    assert process.await_true(lambda: all(map(process.gone, members)), TIMEOUT_S)
     assert not list((tmp_path / "tmp").iterdir())
 
 
 def test_a_step_that_has_ended_leaves_no_process(start):
     leave = "sh -c 'sleep 600 & echo pid $!'"
-    told, _ = start(f"run {leave}\nbeside other {leave}\njoin\necho joined; run sleep 0.1").communicate(timeout=PATIENCE_S)
+    told, _ = start(f"run {leave}\nbeside other {leave}\njoin\necho joined; run sleep 0.1").communicate(timeout=TIMEOUT_S)
     left = [int(line.split()[1]) for line in told.splitlines() if line.startswith("pid ")]
     assert len(left) == 2 and all(map(process.gone, left))
 
@@ -208,18 +208,18 @@ def test_a_second_run_that_is_interrupted_while_it_waits_leaves_nothing(number, 
     second = start("echo begun too")
     try:
         assert second.stdout.readline().startswith("Another run is going on")
-        assert process.await_true(lambda: len(process.family(second.pid)) == 2, PATIENCE_S)
+        assert process.await_true(lambda: len(process.family(second.pid)) == 2, TIMEOUT_S)
         members = process.family(second.pid)
         os.kill(second.pid, number)
-        assert second.wait(PATIENCE_S) == 128 + number
-        assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
+        assert second.wait(TIMEOUT_S) == 128 + number
+        assert process.await_true(lambda: all(map(process.gone, members)), TIMEOUT_S)
         assert "begun" not in second.stdout.read()
         assert first.poll() is None
     finally:
         first.terminate()
-        first.communicate(timeout=PATIENCE_S)
+        first.communicate(timeout=TIMEOUT_S)
         second.kill()
-        second.communicate(timeout=PATIENCE_S)
+        second.communicate(timeout=TIMEOUT_S)
 
 
 def test_a_second_run_says_that_it_waits(start, tmp_path):
@@ -233,8 +233,8 @@ def test_a_second_run_says_that_it_waits(start, tmp_path):
         time.sleep(0.3)
         assert second.poll() is None
         go.touch()
-        assert first.communicate(timeout=PATIENCE_S)[0] == "ended\n"
-        assert second.communicate(timeout=PATIENCE_S)[0] == "begun too\n"
+        assert first.communicate(timeout=TIMEOUT_S)[0] == "ended\n"
+        assert second.communicate(timeout=TIMEOUT_S)[0] == "begun too\n"
     finally:
         process.send([first.pid, second.pid], signal.SIGKILL)
 
@@ -256,7 +256,7 @@ def test_everything_that_is_missing_is_named_at_once(purpose, needed, tmp_path):
         (tmp_path / name).write_text(f"#!{shutil.which('bash')}\n{says}\n")
         (tmp_path / name).chmod(0o755)
     command = [shutil.which("bash"), ROOT / "scripts/setup.sh", purpose]
-    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     assert done.returncode == 1 and not done.stdout
     lines = done.stderr.splitlines()
     assert lines[0].startswith("frazil needs these packages: ") and needed <= set(lines[0].partition(";")[0].split())

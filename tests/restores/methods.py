@@ -105,7 +105,7 @@ class Archiving(servers.Postgresql):
         self.run(["touch", saved / "recovery.signal"])
         put_data_back(self, saved)
         read_only = "SELECT pg_is_in_recovery()"
-        if not process.await_true(lambda: self.sql(read_only).strip() == "f", servers.server.PATIENCE):
+        if not process.await_true(lambda: self.sql(read_only).strip() == "f", servers.server.TIMEOUT):
             raise servers.Failure("PostgreSQL does not end its recovery")
 
 

@@ -13,7 +13,7 @@ COUNT = 1000
 PAUSE_S = 0.12
 RETRY_S = 0.02
 # A balancer ends what nobody answers.
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 class Refused(Exception):
@@ -88,7 +88,7 @@ class Http1(Client):
     accept: str
 
     def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.ports["http"], timeout=PATIENCE_S)
+        return http.client.HTTPConnection("127.0.0.1", self.ports["http"], timeout=TIMEOUT_S)
 
     def ask(self, connection):
         connection.request("POST", f"/v1/{self.name}/next?n={COUNT}", headers={"Accept": self.accept})
@@ -127,7 +127,7 @@ class Http2(Client):
     title = protocol = "HTTP/2"
 
     def connect(self):
-        return httpx.Client(http1=False, http2=True, timeout=PATIENCE_S)
+        return httpx.Client(http1=False, http2=True, timeout=TIMEOUT_S)
 
     def ask(self, connection):
         url = f"http://127.0.0.1:{self.ports['http']}/v1/{self.name}/next?n={COUNT}"
@@ -143,7 +143,7 @@ class Resp2(Client):
 
     def connect(self):
         # Trying again is ours.
-        return redis.Redis(port=self.ports["resp"], protocol=self.version, socket_timeout=PATIENCE_S, retry=None)
+        return redis.Redis(port=self.ports["resp"], protocol=self.version, socket_timeout=TIMEOUT_S, retry=None)
 
     def ask(self, connection):
         return [int(text) for text in connection.execute_command("FRAZIL.NEXT", self.name, "COUNT", COUNT)]

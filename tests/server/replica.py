@@ -17,7 +17,7 @@ from servers import process
 ROOT = pathlib.Path(__file__).parent.parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 PROGRAM = pathlib.Path(os.environ.get("FRAZIL_TEST_PROGRAM", TARGET / "debug/frazil-server"))
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 class Replica:
@@ -51,7 +51,7 @@ class Replica:
 
     def start(self):
         self.spawn()
-        assert process.await_true(lambda: self.running.poll() is not None or self.is_ready(), PATIENCE_S), self.log.read_text()
+        assert process.await_true(lambda: self.running.poll() is not None or self.is_ready(), TIMEOUT_S), self.log.read_text()
         assert self.running.poll() is None, self.log.read_text()
 
     def is_ready(self):
@@ -71,12 +71,12 @@ class Replica:
 
         before = count()
         self.signal(signal.SIGHUP)
-        assert process.await_true(lambda: count() > before, PATIENCE_S), self.log.read_text()
+        assert process.await_true(lambda: count() > before, TIMEOUT_S), self.log.read_text()
 
     def end(self):
         """Ends it as an operator does; its exit status."""
         self.signal(signal.SIGTERM)
-        return self.running.wait(PATIENCE_S)
+        return self.running.wait(TIMEOUT_S)
 
     def events(self):
         """The lines that it has logged."""
@@ -84,8 +84,8 @@ class Replica:
 
     def connection(self, port="http"):
         if self.tls:
-            return http.client.HTTPSConnection("127.0.0.1", self.ports[port], timeout=PATIENCE_S, context=self.tls)
-        return http.client.HTTPConnection("127.0.0.1", self.ports[port], timeout=PATIENCE_S)
+            return http.client.HTTPSConnection("127.0.0.1", self.ports[port], timeout=TIMEOUT_S, context=self.tls)
+        return http.client.HTTPConnection("127.0.0.1", self.ports[port], timeout=TIMEOUT_S)
 
     def ask(self, method, path, headers=None, body=None, port="http"):
         """A request on a connection of its own: the status, the headers, the body."""
@@ -110,11 +110,11 @@ class Replica:
 
     def redis(self, **options):
         # It would try again for seconds what is refused.
-        return redis.Redis(port=self.ports["resp"], socket_timeout=PATIENCE_S, **({"retry": None} | options))
+        return redis.Redis(port=self.ports["resp"], socket_timeout=TIMEOUT_S, **({"retry": None} | options))
 
     def raw(self, data, port="resp"):
         """Sends bytes, and returns what comes back until the server closes the connection."""
-        with socket.create_connection(("127.0.0.1", self.ports[port]), timeout=PATIENCE_S) as connection:
+        with socket.create_connection(("127.0.0.1", self.ports[port]), timeout=TIMEOUT_S) as connection:
             try:
                 connection.sendall(data)
                 connection.shutdown(socket.SHUT_WR)
@@ -127,5 +127,5 @@ class Replica:
 def run(*arguments, env=None):
     """Runs the program to its end."""
     return subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=os.environ | (env or {})
+        [PROGRAM, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=os.environ | (env or {})
     )

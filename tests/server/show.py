@@ -8,7 +8,7 @@ import time
 import numpy
 from balancer import Balancer
 from clients import ALL
-from replica import PATIENCE_S, Replica, process
+from replica import TIMEOUT_S, Replica, process
 
 # Four node numbers for three replicas: one that is lost is soon needed by another one.
 LAYOUT = "time:41@1ms node:2 sequence:12 epoch:2025-01-01"
@@ -24,7 +24,7 @@ class Supervised(Replica):
     def start(self):
         while True:
             self.spawn()
-            assert process.await_true(lambda: self.running.poll() is not None or self.is_ready(), PATIENCE_S), self.log.read_text()
+            assert process.await_true(lambda: self.running.poll() is not None or self.is_ready(), TIMEOUT_S), self.log.read_text()
             if self.running.poll() is None:
                 return
             assert self.events()[-1]["code"] == "STORE_UNREACHABLE", self.log.read_text()
@@ -66,7 +66,7 @@ class Show:
         def reached():
             return all(len(client.batches) >= many for client, many in zip(self.clients, wanted, strict=True))
 
-        assert process.await_true(reached, PATIENCE_S), {client.title: client.errors for client in self.clients}
+        assert process.await_true(reached, TIMEOUT_S), {client.title: client.errors for client in self.clients}
 
     def total(self):
         return sum(client.count() for client in self.clients)
@@ -94,7 +94,7 @@ class Show:
         finally:
             replica.signal(signal.SIGCONT)
         self.say(f"replica {number + 1} wakes up: another one may have its number")
-        assert process.await_true(replica.is_ready, PATIENCE_S), replica.log.read_text()
+        assert process.await_true(replica.is_ready, TIMEOUT_S), replica.log.read_text()
 
     def restart_store(self):
         self.say(f"{self.store.name} is killed, and started again")

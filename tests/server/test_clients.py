@@ -6,7 +6,7 @@ import sys
 
 import frazil
 import pytest
-from replica import PATIENCE_S, ROOT, Replica
+from replica import ROOT, TIMEOUT_S, Replica
 
 GUIDE = (ROOT / "docs/server-clients.md").read_text()
 STANDARD = frazil.Layout("standard")
@@ -44,7 +44,7 @@ def test_a_program_of_the_guide(language, code, server, tmp_path):
         (tmp_path / "node_modules").symlink_to(ROOT / "tests/server/node_modules")
     # An order and an invoice around those of the program.
     before = server.ids("orders", 1) + server.ids("invoice", 1)
-    told = subprocess.run([*RUNS[language], program], capture_output=True, text=True, timeout=4 * PATIENCE_S, check=False, cwd=tmp_path)
+    told = subprocess.run([*RUNS[language], program], capture_output=True, text=True, timeout=4 * TIMEOUT_S, check=False, cwd=tmp_path)
     assert told.returncode == 0 and not told.stderr, told.stderr
     after = server.ids("orders", 1) + server.ids("invoice", 1)
     printed = [int(line) for line in told.stdout.split()]

@@ -8,7 +8,7 @@ import urllib.parse
 import urllib.request
 
 import pytest
-from replica import PATIENCE_S, ROOT, Replica
+from replica import ROOT, TIMEOUT_S, Replica
 from servers import process
 
 DASHBOARD = json.loads((ROOT / "server/dist/grafana.json").read_text())
@@ -40,7 +40,7 @@ def ask(server, tmp_path_factory):
     def ask(question):
         query = urllib.parse.urlencode({"query": question})
         try:
-            with urllib.request.urlopen(f"http://{address}/api/v1/query?{query}", timeout=PATIENCE_S) as answer:
+            with urllib.request.urlopen(f"http://{address}/api/v1/query?{query}", timeout=TIMEOUT_S) as answer:
                 return json.load(answer)["data"]["result"]
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from None
@@ -48,13 +48,13 @@ def ask(server, tmp_path_factory):
     def is_ready():
         """Its port is open before it answers questions."""
         try:
-            with urllib.request.urlopen(f"http://{address}/-/ready", timeout=PATIENCE_S):
+            with urllib.request.urlopen(f"http://{address}/-/ready", timeout=TIMEOUT_S):
                 return True
         except OSError:
             return False
 
     try:
-        assert process.await_true(is_ready, PATIENCE_S), (folder / "prometheus.log").read_text()
+        assert process.await_true(is_ready, TIMEOUT_S), (folder / "prometheus.log").read_text()
 
         def has_read():
             for name in ("orders", "invoice", "ring"):
@@ -62,7 +62,7 @@ def ask(server, tmp_path_factory):
             server.json("POST", "/v1/none/next")
             return int((ask("min(count_over_time(frazil_issued_total[1m]))") or [{"value": [0, 0]}])[0]["value"][1]) >= 5
 
-        assert process.await_true(has_read, PATIENCE_S), (folder / "prometheus.log").read_text()
+        assert process.await_true(has_read, TIMEOUT_S), (folder / "prometheus.log").read_text()
         yield ask
     finally:
         running.kill()

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 import servers
-from replica import PATIENCE_S, Replica
+from replica import TIMEOUT_S, Replica
 
 # The tables and rows of their documents, and two rows more for Tinyid's client.
 LEAF = """
@@ -53,7 +53,7 @@ def server(store, tmp_path_factory):
 
 def asked(server, request):
     """A request as a program sent it, and the answer: its status line, its type, its body."""
-    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S) as connection:
         connection.sendall(request.replace(b"\n", b"\r\n"))
         with connection.makefile("rb") as answer:
             status = answer.readline().rstrip()

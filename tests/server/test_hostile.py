@@ -20,14 +20,14 @@ import h2.settings
 import httpx
 import pytest
 import redis
-from replica import PATIENCE_S, Replica, process, run
+from replica import TIMEOUT_S, Replica, process, run
 
 
 @pytest.mark.parametrize("http2", [False, True])
 def test_an_empty_body_that_ends_later(server, http2):
     """In chunks, or with HTTP/2 in a frame of its own: Node and others send that for a POST."""
     url = f"http://127.0.0.1:{server.ports['http']}/v1/orders/next"
-    with httpx.Client(http1=not http2, http2=http2, timeout=PATIENCE_S) as client:
+    with httpx.Client(http1=not http2, http2=http2, timeout=TIMEOUT_S) as client:
         answer = client.post(url, content=iter(()))
         assert answer.status_code == 200, answer.text
         answer = client.post(url, content=iter((b'{"n":', b"2}")))
@@ -73,7 +73,7 @@ def settled(count):
 
 def answered(server, data):
     """The statuses that come back for bytes, until the server closes the connection or says no more."""
-    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S) as connection:
         connection.sendall(data)
         return re.findall(rb"HTTP/1.[01] (\d+) ", b"".join(iter(lambda: connection.recv(65536), b"")))
 
@@ -102,7 +102,7 @@ def test_who_has_ended_its_side_is_answered(server, count):
     data = f"POST /v1/{name}/next?n={count} HTTP/1.1\r\nHost: localhost\r\nAccept: application/octet-stream\r\n\r\n".encode()
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(PATIENCE_S)
+        connection.settimeout(TIMEOUT_S)
         connection.connect(("127.0.0.1", server.ports["http"]))
         connection.sendall(50 * data if name == "orders" else data)
         connection.shutdown(socket.SHUT_WR)
@@ -118,7 +118,7 @@ def test_answers_before_a_broken_request_reach_who_goes_on_sending(server):
     for port, data, end in (("http", 9 * post + b"nonsense\r\n\r\n", b"HTTP/1.1 400"), ("resp", 9 * ask + b"*x\r\n", b"-ERR Protocol")):
         with socket.socket() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.settimeout(PATIENCE_S)
+            connection.settimeout(TIMEOUT_S)
             connection.connect(("127.0.0.1", server.ports[port]))
             connection.sendall(data + 50_000 * b"x")
             came = b"".join(iter(lambda: connection.recv(4096), b""))
@@ -130,14 +130,14 @@ def test_the_end_amid_a_command(tmp_path):
     ask = b"*4\r\n$11\r\nFRAZIL.NEXT\r\n$6\r\norders\r\n$5\r\nCOUNT\r\n$5\r\n10000\r\n"
     with Replica(tmp_path, "orders=standard node=1") as server, socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(PATIENCE_S)
+        connection.settimeout(TIMEOUT_S)
         connection.connect(("127.0.0.1", server.ports["resp"]))
         connection.sendall(2 * ask + ask[:20])
         # The first answer is made, and under way.
         issued = re.compile(rb"^frazil_issued_total.* 10000\b", re.MULTILINE)
-        assert process.await_true(lambda: issued.search(server.ask("GET", "/metrics", port="admin")[2]), PATIENCE_S)
+        assert process.await_true(lambda: issued.search(server.ask("GET", "/metrics", port="admin")[2]), TIMEOUT_S)
         server.signal(signal.SIGTERM)
-        assert process.await_true(lambda: "draining" in server.log.read_text(), PATIENCE_S)
+        assert process.await_true(lambda: "draining" in server.log.read_text(), TIMEOUT_S)
         # It may be closed by now.
         with contextlib.suppress(OSError):
             connection.sendall(ask[20:])
@@ -145,7 +145,7 @@ def test_the_end_amid_a_command(tmp_path):
         came = b"".join(iter(lambda: connection.recv(65536), b""))
         # The rest may have come before the connection was told of the end, and is answered then.
         assert came.count(b"\r\n") in (2 * 20_001, 3 * 20_001)
-        assert server.running.wait(PATIENCE_S) == 0
+        assert server.running.wait(TIMEOUT_S) == 0
 
 
 def test_a_client_of_http_2_that_takes_nothing(server):
@@ -158,7 +158,7 @@ def test_a_client_of_http_2_that_takes_nothing(server):
     for stream in range(1, 2 * count, 2):
         client.send_headers(stream, [*head, ("accept", "application/octet-stream")], end_stream=True)
     before, first = resident_kib(server), requests(server)
-    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S) as connection:
         connection.sendall(client.data_to_send())
         settled(lambda: requests(server))
         assert requests(server) - first < 10 and resident_kib(server) - before < 4000
@@ -188,7 +188,7 @@ def test_forms_of_requests_that_wait_are_small(server):
     client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
     head = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", "/id/nextId")]
     before = resident_kib(server)
-    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S) as connection:
         for stream in range(1, 2 * count, 2):
             client.send_headers(stream, [*head, ("content-type", "application/x-www-form-urlencoded")])
             left = form
@@ -211,7 +211,7 @@ def test_a_batch_that_has_to_wait_holds_up_no_other_name(server):
     for stream, name in ((1, "slow"), (3, "orders")):
         head = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", f"/v1/{name}/next?n=10000")]
         client.send_headers(stream, [*head, ("accept", "application/octet-stream")], end_stream=True)
-    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S) as connection:
         connection.sendall(client.data_to_send())
         answered = []
         while not answered:
@@ -227,7 +227,7 @@ def test_a_pipeline_waits_for_its_client(server):
     asked = f"POST /v1/orders/next?n={size} HTTP/1.1\r\nHost: localhost\r\nAccept: application/octet-stream\r\n\r\n".encode()
 
     before, first = resident_kib(server), requests(server)
-    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S) as connection:
         # Half a request is always there.
         sending = threading.Thread(target=connection.sendall, args=(count * asked,))
         sending.start()
@@ -255,9 +255,9 @@ def test_the_end_does_not_wait_for_who_asks_nothing(tmp_path):
     """Half a head, and a client of HTTP/2 that does not answer: the drain's 20 s are for requests that are under way."""
     with Replica(tmp_path, "orders=standard node=1") as server, contextlib.ExitStack() as stack:
         for data in (b"POST /v1/ord", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"):
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)).sendall(data)
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S)).sendall(data)
         # Both are there.
-        assert process.await_true(lambda: b'_connections{protocol="http"} 2' in server.ask("GET", "/metrics", port="admin")[2], PATIENCE_S)
+        assert process.await_true(lambda: b'_connections{protocol="http"} 2' in server.ask("GET", "/metrics", port="admin")[2], TIMEOUT_S)
         assert server.end() == 0
         assert [event["event"] for event in server.events()][-2:] == ["draining", "ended"]
 
@@ -273,7 +273,7 @@ def test_connections_leave_files_for_the_rest(tmp_path):
     with Replica(tmp_path, f"orders=standard store=file:{tmp_path}", under=limited) as server, contextlib.ExitStack() as stack:
         for port in ("http", "resp"):
             for _ in range(150):
-                stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]), timeout=PATIENCE_S))
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]), timeout=TIMEOUT_S))
         assert server.is_ready()
         [told] = [event for event in server.events() if event["event"] == "connections.fewer"]
         assert told["level"] == "warning" and "200 files" in told["text"]
@@ -347,7 +347,7 @@ def test_a_request_in_single_bytes_is_read_once(server):
     def used(before):
         words = before.count(b"$") + 1
         ask = b"*%d\r\n" % words + before + b"$5000\r\n"
-        with socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S) as connection:
+        with socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=TIMEOUT_S) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.sendall(ask)
             since = processor_s(server)
@@ -378,7 +378,7 @@ def test_a_crowd_before_one_name_refuses_no_other(tmp_path):
             client.send_headers(stream, head, end_stream=True)
         data = client.data_to_send()
         for _ in range(connections):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S))
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S))
             connection.sendall(data)
 
     with Replica(tmp_path, f"slow={slow}", f"other={other}", "--max-wait-ms=60000") as server, contextlib.ExitStack() as stack:
@@ -389,7 +389,7 @@ def test_a_crowd_before_one_name_refuses_no_other(tmp_path):
         for _ in range(rounds):
             wanted = requests(server) + 20 * streams
             ask(stack, "other", 20)
-            assert process.await_true(lambda wanted=wanted: requests(server) >= wanted, PATIENCE_S)
+            assert process.await_true(lambda wanted=wanted: requests(server) >= wanted, TIMEOUT_S)
         assert requests(server, "WOULD_BLOCK") == refused
 
 
@@ -399,7 +399,7 @@ def test_a_slow_reader_gets_its_whole_answer(server):
     def read(port, asked):
         with socket.socket() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
-            connection.settimeout(PATIENCE_S)
+            connection.settimeout(TIMEOUT_S)
             connection.connect(("127.0.0.1", server.ports[port]))
             connection.sendall(asked)
             until, came = time.monotonic() + 40, b""
@@ -440,7 +440,7 @@ def test_answers_that_nobody_takes_are_bounded(tmp_path):
                 assert len(set(server.ids("orders", 1000))) == 1000
                 with server.redis() as client:
                     assert len(client.execute_command("FRAZIL.NEXT", "items", "COUNT", 100_000)) == 100_000
-            assert process.await_true(lambda: resident_kib(server) < start + 32 * 1024, PATIENCE_S), (port, start, resident_kib(server))
+            assert process.await_true(lambda: resident_kib(server) < start + 32 * 1024, TIMEOUT_S), (port, start, resident_kib(server))
 
 
 def test_a_large_batch_is_sent_before_the_next_one_is_made(tmp_path):
@@ -450,7 +450,7 @@ def test_a_large_batch_is_sent_before_the_next_one_is_made(tmp_path):
     batches, size, came = 4, 600, []
     asked = b"*4\r\n$11\r\nFRAZIL.NEXT\r\n$6\r\norders\r\n$5\r\nCOUNT\r\n$3\r\n%d\r\n" % size
     with Replica(tmp_path, name, "--max-wait-ms=60000") as server:
-        connection = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S)
+        connection = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=TIMEOUT_S)
         with connection, connection.makefile("rb") as answers:
             connection.sendall(batches * asked)
             for _ in range(batches):

@@ -10,7 +10,7 @@ import frazil
 import httpx
 import jsonschema
 import pytest
-from replica import PATIENCE_S
+from replica import TIMEOUT_S
 
 STANDARD = frazil.Layout("standard")
 
@@ -51,7 +51,7 @@ def test_getting_mints_nothing(server):
 
 @pytest.mark.parametrize("http2", [False, True])
 def test_the_head_of_what_may_be_read(server, http2):
-    with httpx.Client(http1=not http2, http2=http2, timeout=PATIENCE_S) as client:
+    with httpx.Client(http1=not http2, http2=http2, timeout=TIMEOUT_S) as client:
         for port, path in (("http", "/openapi.json"), ("http", "/v1/orders/decode/1"), ("admin", "/healthz"), ("admin", "/readyz")):
             url = f"http://127.0.0.1:{server.ports[port]}{path}"
             whole, head = client.get(url), client.head(url)
@@ -151,7 +151,7 @@ def test_http2(server):
     """Many requests at once on one connection."""
 
     async def ask():
-        async with httpx.AsyncClient(http1=False, http2=True, timeout=PATIENCE_S) as client:
+        async with httpx.AsyncClient(http1=False, http2=True, timeout=TIMEOUT_S) as client:
             url = f"http://127.0.0.1:{server.ports['http']}/v1/orders/next?n=500"
             return await asyncio.gather(*[client.post(url) for _ in range(50)])
 

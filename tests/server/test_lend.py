@@ -13,7 +13,7 @@ import frazil
 import pytest
 import redis
 import servers
-from replica import PATIENCE_S, Replica, process, run
+from replica import TIMEOUT_S, Replica, process, run
 
 POSTGRESQL = os.environ.get("FRAZIL_TEST_POSTGRESQL")
 POD, OPERATOR = (f"{label}-{uuid.uuid4()}" for label in ("pod", "operator"))
@@ -33,7 +33,7 @@ def url(*replicas, token=None):
 
 def nodes(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "frazil", "nodes", *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        [sys.executable, "-m", "frazil", "nodes", *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
     ).stdout
 
 
@@ -102,8 +102,8 @@ def test_rights_are_those_of_the_namespace(tmp_path):
         tokens.write_text(f'[operator]\nsecret = "{OPERATOR}"\n{everything}')
         with frazil.Segment(f"orders store={pod} namespace=shop wait=1s") as segment:
             server.signal(signal.SIGHUP)
-            assert process.await_true(lambda: any(event["event"] == "tokens.read" for event in server.events()), PATIENCE_S)
-            assert process.await_true(lambda: segment_error(segment) == "STORE_AUTH", PATIENCE_S)
+            assert process.await_true(lambda: any(event["event"] == "tokens.read" for event in server.events()), TIMEOUT_S)
+            assert process.await_true(lambda: segment_error(segment) == "STORE_AUTH", TIMEOUT_S)
         assert server.end() == 0
         assert not any(secret in server.log.read_text() for secret in (POD, OPERATOR, "hushhush"))
 
@@ -138,7 +138,7 @@ def test_a_pod_goes_on_with_another_replica(tmp_path):
 
         def goes_on():
             before = ids.lease.bound
-            assert process.await_true(lambda: ids.next() and ids.lease.healthy and ids.lease.bound > before, PATIENCE_S), (
+            assert process.await_true(lambda: ids.next() and ids.lease.healthy and ids.lease.bound > before, TIMEOUT_S), (
                 ids.lease.last_error
             )
             with frazil.Snowflake(spec) as other:
@@ -194,11 +194,11 @@ def test_replicas_that_lend_different_stores_are_refused(tmp_path):
         name.target = two.ports["resp"]
         name.cut()
         stop(one)
-        assert process.await_true(lambda: lease_errors(pods) == {"STORE_CHANGED"}, PATIENCE_S), lease_errors(pods)
+        assert process.await_true(lambda: lease_errors(pods) == {"STORE_CHANGED"}, TIMEOUT_S), lease_errors(pods)
         assert all("lends another store than" in str(ids.lease.last_error) for ids in pods)
         one.start()
         name.target = one.ports["resp"]
-        assert process.await_true(lambda: lease_errors(pods) == {None}, PATIENCE_S), lease_errors(pods)
+        assert process.await_true(lambda: lease_errors(pods) == {None}, TIMEOUT_S), lease_errors(pods)
 
 
 def stop(replica):

@@ -12,7 +12,7 @@ import tempfile
 import threading
 
 import pytest
-from replica import PATIENCE_S, PROGRAM, ROOT, Replica, process, run
+from replica import PROGRAM, ROOT, TIMEOUT_S, Replica, process, run
 
 NAME = "orders=standard node=1"
 DIST = ROOT / "server/dist"
@@ -56,26 +56,26 @@ def test_what_the_manager_is_told(tmp_path):
         def heard():
             return [message for message in told if message != ["WATCHDOG=1"]]
 
-        assert process.await_true(lambda: heard() == [["READY=1"]], PATIENCE_S), told
+        assert process.await_true(lambda: heard() == [["READY=1"]], TIMEOUT_S), told
         server.signal(signal.SIGHUP)
-        assert process.await_true(lambda: len(heard()) == 3, PATIENCE_S), told
+        assert process.await_true(lambda: len(heard()) == 3, TIMEOUT_S), told
         [reloading, since], ready = heard()[1:]
         assert (reloading, ready) == ("RELOADING=1", ["READY=1"]) and re.fullmatch(r"MONOTONIC_USEC=\d+", since)
-        assert process.await_true(lambda: told.count(["WATCHDOG=1"]) >= 3, PATIENCE_S)
+        assert process.await_true(lambda: told.count(["WATCHDOG=1"]) >= 3, TIMEOUT_S)
         assert server.end() == 0
-        assert process.await_true(lambda: heard()[3:] == [["STOPPING=1"]], PATIENCE_S), told
+        assert process.await_true(lambda: heard()[3:] == [["STOPPING=1"]], TIMEOUT_S), told
 
 
 def test_ready_means_that_ids_are_there(tmp_path):
     """Not while a crashed holder's node number is waited for; then a client need not try twice."""
     spec = f"orders=standard node=3 store=file:{tmp_path}"
     with manager() as (path, told), Replica(tmp_path, spec, env={"NOTIFY_SOCKET": path}) as server:
-        assert process.await_true(lambda: ["READY=1"] in told, PATIENCE_S)
+        assert process.await_true(lambda: ["READY=1"] in told, TIMEOUT_S)
         server.signal(signal.SIGKILL)
         server.running.wait()
         del told[:]
         server.spawn()
-        assert process.await_true(lambda: ["READY=1"] in told, PATIENCE_S), server.log.read_text()
+        assert process.await_true(lambda: ["READY=1"] in told, TIMEOUT_S), server.log.read_text()
         assert len(server.ids("orders", 2)) == 2
 
 
@@ -98,7 +98,7 @@ def test_sockets_that_are_handed_over(tmp_path):
         with server.redis() as client:
             assert client.incr("orders") > 0
         assert server.end() == 0
-        early = stack.enter_context(socket.create_connection(sockets["resp"].getsockname(), timeout=PATIENCE_S))
+        early = stack.enter_context(socket.create_connection(sockets["resp"].getsockname(), timeout=TIMEOUT_S))
         early.sendall(b"PING\r\n")
         server.start()
         assert early.recv(7) == b"+PONG\r\n"
@@ -149,7 +149,7 @@ def test_a_reload_is_not_the_end_of_the_start(tmp_path):
         server = Replica(tmp_path, spec, env={"NOTIFY_SOCKET": path})
         stack.push(server)
         server.spawn()
-        assert process.await_true(lambda: server.log.exists() and "listening" in server.log.read_text(), PATIENCE_S)
+        assert process.await_true(lambda: server.log.exists() and "listening" in server.log.read_text(), TIMEOUT_S)
         server.reload("tokens.read")
         assert server.end() == 0
         assert ["READY=1"] not in told
@@ -166,7 +166,7 @@ def test_the_units(tmp_path):
     (tmp_path / "frazil-server.service").write_text(unit.replace(installed, str(program)))
     shutil.copy(DIST / "frazil-server.socket", tmp_path)
     command = ["systemd-analyze", "verify", "--man=no", *tmp_path.glob("frazil-server.s*")]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     assert (told.returncode, told.stderr) == (0, "")
 
     # The folder of the guide's Unix sockets: systemd lets it write nowhere else.

@@ -7,7 +7,7 @@ import sys
 import threading
 
 import pytest
-from replica import PATIENCE_S, Replica, process
+from replica import TIMEOUT_S, Replica, process
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "examples"))
 import browser
@@ -36,7 +36,7 @@ def numbers(server):
 
 def status(server, method, path, *headers, port="http", version="1.1"):
     lines = [f"{method} {path} HTTP/{version}", *headers, "Content-Length: 0", "Connection: close", "", ""]
-    with socket.create_connection(("127.0.0.1", server.ports[port]), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", server.ports[port]), timeout=TIMEOUT_S) as connection:
         connection.sendall("\r\n".join(lines).encode())
         return int(b"".join(iter(lambda: connection.recv(65536), b"")).split()[1])
 
@@ -154,7 +154,7 @@ def test_a_page_in_a_real_browser_mints_nothing(server, tmp_path, monkeypatch):
             running.call("Page.enable", session)
             running.call("Page.navigate", session, url=page)
             loaded = f"location.href === {page!r} && document.readyState === 'complete'"
-            assert process.await_true(lambda: evaluate(session, loaded), PATIENCE_S), page
+            assert process.await_true(lambda: evaluate(session, loaded), TIMEOUT_S), page
             return evaluate(session, f"{ATTACK}({target!r})")
 
         own, port = pages.server_port, server.ports["http"]

@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 import pytest
-from replica import PATIENCE_S, Replica
+from replica import TIMEOUT_S, Replica
 
 SOURCE = pathlib.Path(__file__).parent / "broken.c"
 
@@ -14,7 +14,7 @@ SOURCE = pathlib.Path(__file__).parent / "broken.c"
 def server(tmp_path):
     """One that can be broken."""
     library = tmp_path / "broken.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], check=True, timeout=PATIENCE_S)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], check=True, timeout=TIMEOUT_S)
     env = {"LD_PRELOAD": str(library), "BREAKS": str(tmp_path / "breaks")}
     with Replica(tmp_path, "orders=standard node=1", env=env) as replica:
         yield replica
@@ -42,7 +42,7 @@ def test_a_port_that_breaks_ends_the_server(server, tmp_path):
     (tmp_path / "breaks").touch()
     with socket.socket() as client:
         client.connect(("127.0.0.1", server.ports["http"]))
-        assert server.running.wait(PATIENCE_S) == 1
+        assert server.running.wait(TIMEOUT_S) == 1
     assert panics(server)
     failed = server.events()[-1]
     assert (failed["event"], failed["code"]) == ("failed", "INTERNAL")

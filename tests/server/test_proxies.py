@@ -12,7 +12,7 @@ import time
 
 import certificates
 import pytest
-from replica import PATIENCE_S, Replica
+from replica import TIMEOUT_S, Replica
 from servers import process
 
 ORDERS = "orders=standard node=1"
@@ -41,7 +41,7 @@ def behind(tmp_path_factory):
 @contextlib.contextmanager
 def connected(server, data, port="resp", source="127.0.0.1"):
     address = ("127.0.0.1", server.ports[port])
-    with socket.create_connection(address, timeout=PATIENCE_S, source_address=(source, 0)) as connection:
+    with socket.create_connection(address, timeout=TIMEOUT_S, source_address=(source, 0)) as connection:
         for part in data if isinstance(data, list) else [data]:
             connection.sendall(part)
         yield connection
@@ -71,7 +71,7 @@ def test_the_client_is_the_one_that_the_header_names(behind, header, source):
     request = b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     with connected(behind, header(source) + request, port="http") as connection:
         assert answer(connection).startswith(b"HTTP/1.1 200")
-    assert process.await_true(lambda: source in peers(behind), PATIENCE_S), peers(behind)
+    assert process.await_true(lambda: source in peers(behind), TIMEOUT_S), peers(behind)
 
 
 def test_a_header_in_pieces_and_with_more_in_it(behind):
@@ -116,7 +116,7 @@ def test_a_proxy_asks_for_itself(behind):
                 return answer(connection) == b"+PONG\r\n"
 
         # The places of the connections before it may not be free yet.
-        assert process.await_true(is_served, PATIENCE_S), header
+        assert process.await_true(is_served, TIMEOUT_S), header
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_proxy_without_a_header_is_refused(behind, begin):
     before = len(refusals())
     with connected(behind, begin + bytes(4096)) as connection:
         assert answer(connection) == b""
-    assert process.await_true(lambda: len(refusals()) > before, PATIENCE_S)
+    assert process.await_true(lambda: len(refusals()) > before, TIMEOUT_S)
 
 
 def test_nobody_else_may_say_who_it_is(behind):
@@ -159,7 +159,7 @@ def test_the_header_comes_before_tls(tmp_path):
         with connected(server, version_2("192.0.2.60")) as connection, context.wrap_socket(connection, server_hostname="localhost") as tls:
             tls.sendall(b"PING\r\n")
             assert answer(tls) == b"+PONG\r\n"
-        assert process.await_true(lambda: "192.0.2.60" in peers(server), PATIENCE_S)
+        assert process.await_true(lambda: "192.0.2.60" in peers(server), TIMEOUT_S)
         # In it, a header is the client's own, and means nothing.
         with connected(server, version_2("192.0.2.61")) as connection, context.wrap_socket(connection, server_hostname="localhost") as tls:
             tls.sendall(version_1("192.0.2.62") + b"PING\r\n")
@@ -178,7 +178,7 @@ def test_a_silent_host_takes_not_every_place(tmp_path):
         since = time.monotonic()
         silent = [stack.enter_context(connected(server, b"", source="127.0.0.2")) for _ in range(400)]
         # Each that is one too many is told so.
-        assert process.await_true(lambda: count_of(b"turned_away_total", server) >= 300, PATIENCE_S)
+        assert process.await_true(lambda: count_of(b"turned_away_total", server) >= 300, TIMEOUT_S)
         with connected(server, version_1("192.0.2.7") + b"PING\r\n", source="127.0.0.3") as connection:
             assert answer(connection) == b"+PONG\r\n"
         assert sum(answer(connection) == b"" for connection in silent) == 64
@@ -214,14 +214,14 @@ listen resp
 
             def reply():
                 try:
-                    with socket.create_connection(("127.0.0.1", port), PATIENCE_S, source_address=("127.0.0.5", 0)) as connection:
+                    with socket.create_connection(("127.0.0.1", port), TIMEOUT_S, source_address=("127.0.0.5", 0)) as connection:
                         connection.sendall(b"INCR orders\r\n")
                         return answer(connection)
                 except OSError:
                     return b""
 
-            assert process.await_true(lambda: reply().startswith(b":"), PATIENCE_S), (tmp_path / "haproxy.log").read_text()
-            assert process.await_true(lambda: "127.0.0.5" in peers(behind), PATIENCE_S)
+            assert process.await_true(lambda: reply().startswith(b":"), TIMEOUT_S), (tmp_path / "haproxy.log").read_text()
+            assert process.await_true(lambda: "127.0.0.5" in peers(behind), TIMEOUT_S)
         finally:
             running.kill()
             running.wait()

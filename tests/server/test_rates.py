@@ -8,7 +8,7 @@ import time
 
 import pytest
 import redis
-from replica import PATIENCE_S, Replica, run
+from replica import TIMEOUT_S, Replica, run
 
 TOKEN, OTHER = "a token of sixteen", "another of sixteen"
 NAMES = ("orders=standard node=1 compat=tinyid", "invoice=segment store=memory step=1000 compat=tinyid")
@@ -118,7 +118,7 @@ def test_an_address_has_its_rate(tmp_path):
             assert message.startswith("TOO_MANY_REQUESTS this address may take 1000 IDs a second")
         # Probes are answered.
         assert all(server.ask("GET", "/readyz", port="admin")[0] == 200 for _ in range(20))
-        other = http.client.HTTPConnection("127.0.0.1", server.ports["http"], timeout=PATIENCE_S, source_address=("127.0.0.2", 0))
+        other = http.client.HTTPConnection("127.0.0.1", server.ports["http"], timeout=TIMEOUT_S, source_address=("127.0.0.2", 0))
         other.request("POST", f"/v1/orders/next?n={MOST}")
         assert other.getresponse().status == 200
         other.close()
@@ -128,7 +128,7 @@ def test_a_web_page_is_turned_away_at_any_rate(tmp_path):
     """Redis' protocol ends a connection of HTTP, also where the line that tells so comes too soon."""
     with Replica(tmp_path, *NAMES, "--max-ids-per-address=2") as server:
         requests = b"PING\r\n" * 3, b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"INCR invoice\r\n"
-        with socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S) as connection:
+        with socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=TIMEOUT_S) as connection:
             for request in requests:
                 connection.sendall(request)
                 time.sleep(0.6 if b"POST" in request else 0)
@@ -162,7 +162,7 @@ def test_others_at_its_address_keep_no_borrower_out(tmp_path, login):
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(f'[pods]\nsecret = "{TOKEN}"\nlease = ["*"]\n')
     settings = (f"shop=lend store=file:{tmp_path}/store", f"--tokens={tokens}", "--max-ids-per-address=1")
-    with Replica(tmp_path, *settings) as lender, socket.create_connection(("127.0.0.1", lender.ports["resp"]), PATIENCE_S) as other:
+    with Replica(tmp_path, *settings) as lender, socket.create_connection(("127.0.0.1", lender.ports["resp"]), TIMEOUT_S) as other:
         for _ in range(5):
             other.sendall(b"PING\r\n" * 3)
             assert b"TOO_MANY_REQUESTS" in other.recv(4096)

@@ -22,7 +22,7 @@ import frazil
 import pytest
 import redis
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from replica import PATIENCE_S, PROGRAM, ROOT, Replica, process, run
+from replica import PROGRAM, ROOT, TIMEOUT_S, Replica, process, run
 
 POSTGRESQL = os.environ.get("FRAZIL_TEST_POSTGRESQL")
 SHOP, OPERATOR, OTHER = (f"{label}-{uuid.uuid4()}" for label in ("shop", "operator", "other"))
@@ -106,7 +106,7 @@ def test_a_wrong_setting_shows_no_password(tmp_path, line):
 def test_a_check_whose_output_nobody_takes():
     with open("/dev/full", "w") as full:
         told = subprocess.run(
-            [PROGRAM, "check", "a=standard node=1"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=PATIENCE_S
+            [PROGRAM, "check", "a=standard node=1"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT_S
         )
     assert told.returncode == 1 and json.loads(told.stderr)["code"] == "INTERNAL", told.stderr
 
@@ -203,7 +203,7 @@ def test_what_is_counted(tmp_path):
             return found
 
         assert 1e6 < value("process_resident_memory_bytes") < 1e9 and value("process_open_fds") > 5
-        assert 0 <= value("process_cpu_seconds") < PATIENCE_S and 0 <= time.time() - value("process_start_time_seconds") < PATIENCE_S
+        assert 0 <= value("process_cpu_seconds") < TIMEOUT_S and 0 <= time.time() - value("process_start_time_seconds") < TIMEOUT_S
         assert value("frazil_issued", name="orders") == 1000 and value("frazil_issued", name="invoice") == 1
         assert value("frazil_lease_left_seconds", name="orders") > 0 and value("frazil_range_left", name="invoice") > 0
         assert value("frazil_server_requests", protocol="http", code="OK") == 1
@@ -245,7 +245,7 @@ def test_a_pipeline_whose_client_goes_is_logged(tmp_path):
             # 25 MB of answers.
             client.sendall(100 * b"FRAZIL.NEXT orders COUNT 10000\r\n")
             told = b'frazil_server_requests_total{protocol="resp",code="OK"} 0\n'
-            assert process.await_true(lambda: told not in server.ask("GET", "/metrics", port="admin")[2], PATIENCE_S)
+            assert process.await_true(lambda: told not in server.ask("GET", "/metrics", port="admin")[2], TIMEOUT_S)
         assert server.end() == 0
         [pipeline] = [event for event in server.events() if event.get("protocol") == "resp" and event["event"] == "request"]
         assert 0 < pipeline["commands"] < 100
@@ -264,7 +264,7 @@ def test_a_log_that_nobody_reads(tmp_path):
         # The server alone writes: its end is the log's.
         os.close(both)
         lost = r"^frazil_server_log_lines_lost_total (\d+)$"
-        connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S))
+        connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S))
         answers = stack.enter_context(connection.makefile("rb"))
         counted = "0"
         while counted == "0":
@@ -279,7 +279,7 @@ def test_a_log_that_nobody_reads(tmp_path):
         assert lines[-1]["event"] == "ended"
         [told] = [line for line in lines if line["event"] == "lines.dropped"]
         assert told["lines"] >= int(counted) and sum(line["event"] == "request" for line in lines) > 1000
-        assert server.running.wait(PATIENCE_S) == 0
+        assert server.running.wait(TIMEOUT_S) == 0
 
 
 def test_whoever_is_told_that_it_is_ready_can_connect(tmp_path):
@@ -299,9 +299,9 @@ def test_whoever_is_told_that_it_is_ready_can_connect(tmp_path):
                     admin.close()
                     return None
 
-            assert process.await_true(lambda status=status: status() == 200, PATIENCE_S, pause=0)
+            assert process.await_true(lambda status=status: status() == 200, TIMEOUT_S, pause=0)
             for port in ("resp", "http"):
-                socket.create_connection(("127.0.0.1", server.ports[port]), timeout=PATIENCE_S).close()
+                socket.create_connection(("127.0.0.1", server.ports[port]), timeout=TIMEOUT_S).close()
 
 
 def test_one_connection_too_many(tmp_path):
@@ -311,14 +311,14 @@ def test_one_connection_too_many(tmp_path):
             assert all(client.ping() for client in clients)
             assert server.raw(b"PING\r\n") in (b"-ERR max number of clients reached\r\n", b"")
             assert all(client.ping() for client in clients)
-        assert process.await_true(lambda: server.raw(b"PING\r\n") == b"+PONG\r\n", PATIENCE_S)
+        assert process.await_true(lambda: server.raw(b"PING\r\n") == b"+PONG\r\n", TIMEOUT_S)
 
 
 def test_one_connection_too_many_of_an_address(tmp_path):
     """Others go on, and so do probes."""
 
     def opened(address):
-        connection = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S, source_address=(address, 0))
+        connection = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=TIMEOUT_S, source_address=(address, 0))
         connection.sendall(b"PING\r\n")
         try:
             return connection, connection.recv(64) == b"+PONG\r\n"
@@ -346,7 +346,7 @@ def test_one_connection_too_many_of_an_address(tmp_path):
             stack.enter_context(connection)
             return is_served
 
-        assert process.await_true(has_place_again, PATIENCE_S)
+        assert process.await_true(has_place_again, TIMEOUT_S)
 
 
 def resident_kib(server):
@@ -369,7 +369,7 @@ def test_idle_connections_are_small(tmp_path):
         ):
             before = resident_kib(server)
             clients = [stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]))) for _ in range(count)]
-            assert process.await_true(lambda port=port: open_connections(server, port) == count, PATIENCE_S)
+            assert process.await_true(lambda port=port: open_connections(server, port) == count, TIMEOUT_S)
             assert (resident_kib(server) - before) / count < 6
             for client in clients:
                 client.sendall(ask)
@@ -402,7 +402,7 @@ def test_a_large_answer_leaves_no_room_behind(tmp_path):
         for port, ask, end, times in (("http", http1, b"]}", 1), ("resp", b"FRAZIL.NEXT orders COUNT 10000\r\n", b"\r\n", 20_001)):
             before = resident_kib(server)
             for _ in range(count):
-                client = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]), timeout=PATIENCE_S))
+                client = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]), timeout=TIMEOUT_S))
                 client.sendall(ask)
                 came = bytearray()
                 while came.count(end) < times:
@@ -430,14 +430,14 @@ def test_the_end(tmp_path):
             waiting = pool.submit(server.ids, "orders", 33)
             # It has some of them, so it has come: a connection may be there before what is asked on it.
             issued = re.compile(rb'^frazil_issued_total\{name="orders".*\} [1-9]', re.MULTILINE)
-            assert process.await_true(lambda: issued.search(server.ask("GET", "/metrics", port="admin")[2]), PATIENCE_S)
+            assert process.await_true(lambda: issued.search(server.ask("GET", "/metrics", port="admin")[2]), TIMEOUT_S)
             server.signal(signal.SIGTERM)
-            assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, PATIENCE_S)
+            assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, TIMEOUT_S)
             assert server.ask("GET", "/healthz", port="admin")[0] == 200
-            assert process.await_true(lambda: all(refuses(server.ports[port]) for port in ("http", "resp")), PATIENCE_S)
+            assert process.await_true(lambda: all(refuses(server.ports[port]) for port in ("http", "resp")), TIMEOUT_S)
             assert not waiting.done()
             assert len(set(waiting.result())) == 33
-        assert server.running.wait(PATIENCE_S) == 0
+        assert server.running.wait(TIMEOUT_S) == 0
         told = [event["event"] for event in server.events()]
         # On a busy machine a lease may have lapsed meanwhile, and be taken anew.
         assert "draining" in told and told[-1] == "ended"
@@ -452,15 +452,15 @@ def test_the_end_that_balancers_hear_of_first(tmp_path):
     with Replica(tmp_path, "orders=standard node=1", "--drain-delay-ms=3000") as server:
         told = time.monotonic()
         server.signal(signal.SIGTERM)
-        assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, PATIENCE_S)
+        assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, TIMEOUT_S)
         while time.monotonic() < told + 2.5:
             server.ids("orders", 1)
             with server.redis() as client:
                 assert client.incr("orders") > 0
-        assert server.running.wait(PATIENCE_S) == 0 and time.monotonic() - told >= 3
+        assert server.running.wait(TIMEOUT_S) == 0 and time.monotonic() - told >= 3
     with Replica(tmp_path, "orders=standard node=1", "--drain-delay-ms=600000") as server:
         server.signal(signal.SIGTERM)
-        assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, PATIENCE_S)
+        assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, TIMEOUT_S)
         assert server.end() == 0
 
 
@@ -475,7 +475,7 @@ def test_a_probe_without_a_shell(tmp_path):
         told = run("health", env=os.environ | {"FRAZIL_SERVER_NAMES": named, "FRAZIL_SERVER_ADMIN": f"127.0.0.1:{admin}"})
         assert told.returncode == 0, told
         server.signal(signal.SIGTERM)
-        assert process.await_true(lambda: not server.is_ready(), PATIENCE_S)
+        assert process.await_true(lambda: not server.is_ready(), TIMEOUT_S)
         told = run("health", named, f"--admin=127.0.0.1:{admin}")
         assert told.returncode == 1 and json.loads(told.stdout)["ready"] is False
         assert server.end() == 0
@@ -496,11 +496,11 @@ def test_a_clock_that_went_back_is_not_ready(tmp_path):
     with Replica(tmp_path, spec, env=clock.under(file)) as server:
         before = server.ids("orders", 10)
         clock.turn(-3600, file)
-        assert process.await_true(lambda: not server.is_ready(), PATIENCE_S)
+        assert process.await_true(lambda: not server.is_ready(), TIMEOUT_S)
         status, body = server.json("POST", "/v1/orders/next")
         assert (status, body["error"]["code"]) == (503, "CLOCK_BACK")
         clock.turn(0, file)
-        assert process.await_true(server.is_ready, PATIENCE_S)
+        assert process.await_true(server.is_ready, TIMEOUT_S)
         assert min(server.ids("orders", 10)) > max(before)
 
 
@@ -513,10 +513,10 @@ def test_a_server_without_a_lease_is_not_ready(tmp_path):
         (record,) = (file for file in (tmp_path / "store").rglob("5*") if file.is_file())
         record.unlink()
         with frazil.Snowflake(spec):
-            assert process.await_true(lambda: "lease.lost" in [event["event"] for event in server.events()], PATIENCE_S)
-            assert process.await_true(lambda: not server.is_ready(), PATIENCE_S)
+            assert process.await_true(lambda: "lease.lost" in [event["event"] for event in server.events()], TIMEOUT_S)
+            assert process.await_true(lambda: not server.is_ready(), TIMEOUT_S)
             assert server.json("POST", "/v1/orders/next")[0] == 503
-        assert process.await_true(server.is_ready, PATIENCE_S), server.log.read_text()
+        assert process.await_true(server.is_ready, TIMEOUT_S), server.log.read_text()
         assert server.ids("orders", 1)
 
 
@@ -554,7 +554,7 @@ def test_two_replicas_and_kill_9(tmp_path):
             def minted(wanted=wanted):
                 return all(len(seen[name, protocol, killed]) >= wanted for name in ("orders", "invoice") for protocol in ("http", "resp"))
 
-            assert process.await_true(minted, PATIENCE_S)
+            assert process.await_true(minted, TIMEOUT_S)
             killed.signal(signal.SIGKILL)
             killed.running.wait()
             killed.start()

@@ -13,7 +13,7 @@ import threading
 import certificates
 import pytest
 import redis
-from replica import PATIENCE_S, Replica, run
+from replica import TIMEOUT_S, Replica, run
 
 NAME = "orders=standard node=1"
 
@@ -47,19 +47,19 @@ def redis_over_tls(server, folder, client=None):
 def curl(server, *arguments):
     url = f"https://127.0.0.1:{server.ports['http']}/v1/orders/next"
     command = ["curl", "--silent", "--show-error", "--request", "POST", "--write-out", "\n%{http_version} %{http_code}", *arguments, url]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
 
 
 def test_real_clients(tmp_path, folder):
     """curl with HTTP/2 by ALPN and with HTTP/1.1, redis-cli, redis-py; who speaks no TLS is turned away, and who says nothing."""
     with Replica(tmp_path, NAME, *files(folder), tls=knowing(folder)) as server:
-        silent = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S)
+        silent = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=TIMEOUT_S)
         for versions, wanted in (([], "2 200"), (["--http1.1"], "1.1 200"), (["--tls-max", "1.2"], "2 200")):
             told = curl(server, "--cacert", folder / "ca.crt", *versions)
             assert told.stdout.endswith(f"\n{wanted}"), told
         assert curl(server, "--cacert", folder / "other-ca.crt").returncode == 60
         command = ["redis-cli", "--tls", "--cacert", folder / "ca.crt", "-p", str(server.ports["resp"]), "INCR", "orders"]
-        assert int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout) > 0
+        assert int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT_S).stdout) > 0
         with redis_over_tls(server, folder) as client:
             pipeline = client.pipeline(transaction=False)
             for _ in range(3000):
@@ -106,7 +106,7 @@ def test_clients_certificates(tmp_path, folder):
             admin.sendall(question)
             assert b" 200 " in admin.recv(4096) and admin.session
             session = admin.session
-        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
+        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S)
         with pytest.raises(OSError), nobody.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as stream:
             stream.sendall(question)
             assert stream.recv(4096) == b"", "it is served"
@@ -162,7 +162,7 @@ def test_no_session_outlives_a_clients_certificate(tmp_path, folder):
             context.minimum_version = context.maximum_version = version
             session = None
             for _ in range(2):
-                plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
+                plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S)
                 with context.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as stream:
                     stream.sendall(b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     assert b" 200 " in stream.recv(4096) and not stream.session_reused
@@ -175,7 +175,7 @@ def test_files_that_change(tmp_path, folder):
         shutil.copy(folder / f"server.{end}", tmp_path / f"now.{end}")
 
     def served():
-        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
+        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S)
         with knowing(folder).wrap_socket(plain, server_hostname="127.0.0.1") as stream:
             return dict(pair[0] for pair in stream.getpeercert()["subject"])["commonName"]
 
@@ -206,9 +206,9 @@ def test_the_end_of_a_connection_and_of_a_handshake(tmp_path, folder):
     """SIGTERM does not wait for who has connected and agreed on nothing; who has is told the end as TLS tells it."""
     with Replica(tmp_path, NAME, *files(folder), tls=knowing(folder)) as server:
         agreed = knowing(folder).wrap_socket(
-            socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S), server_hostname="127.0.0.1"
+            socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=TIMEOUT_S), server_hostname="127.0.0.1"
         )
-        silent = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S)
+        silent = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=TIMEOUT_S)
         with agreed, silent:
             ended = []
             waiting = threading.Thread(target=lambda: ended.append(server.end()))
@@ -223,7 +223,7 @@ def test_the_end_of_a_connection_and_of_a_handshake(tmp_path, folder):
 def test_the_end_of_a_connection_that_asked_for_an_upgrade(tmp_path, folder):
     """hyper leaves it without a word."""
     with Replica(tmp_path, NAME, *files(folder), tls=knowing(folder)) as server:
-        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
+        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S)
         with knowing(folder).wrap_socket(plain, server_hostname="127.0.0.1", suppress_ragged_eofs=False) as stream:
             stream.sendall(b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\nConnection: close, upgrade\r\nUpgrade: websocket\r\n\r\n")
             assert b" 200 " in b"".join(iter(lambda: stream.recv(65536), b""))
@@ -271,7 +271,7 @@ except frazil.FrazilError as error:
         url = f"{scheme}://{host}:{server.ports['resp']}{options}"
         env = os.environ | {"SSL_CERT_FILE": str(folder / f"{authority}.crt")}
         command = [sys.executable, "-c", program, url]
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=TIMEOUT_S).stdout
 
     def own(client, key=None):
         return f"?ca={folder}/ca.crt&cert={folder}/{client}.crt&key={folder}/{key or client}.key"

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 import redis
-from replica import PATIENCE_S, PROGRAM, Replica, process, run
+from replica import PROGRAM, TIMEOUT_S, Replica, process, run
 
 ORDERS = "orders=standard node=1"
 
@@ -27,7 +27,7 @@ def serving(folder, *settings):
 
 def over_http(path, request=b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"):
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(PATIENCE_S)
+        connection.settimeout(TIMEOUT_S)
         connection.connect(str(path))
         connection.sendall(request)
         return b"".join(iter(lambda: connection.recv(65536), b""))
@@ -59,11 +59,11 @@ def test_a_probe_asks_a_socket(tmp_path):
     assert "gives no answer" in run("health", *settings).stdout
     server = process.spawn([PROGRAM, *settings], tmp_path / "log", env=os.environ | {"FRAZIL_GUARD_SCOPE": str(tmp_path)})
     try:
-        assert process.await_true(lambda: run("health", *settings).returncode == 0, PATIENCE_S)
+        assert process.await_true(lambda: run("health", *settings).returncode == 0, TIMEOUT_S)
         assert b"process_start_time_seconds" in over_http(admin, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     finally:
         server.terminate()
-        assert server.wait(PATIENCE_S) == 0
+        assert server.wait(TIMEOUT_S) == 0
     told = run("health", *settings)
     assert told.returncode == 1 and told.stdout.startswith(f"unix:{admin} gives no answer: "), told
 

@@ -12,7 +12,7 @@ import time
 from . import process
 
 # For a first start on a busy machine; most take a second or two.
-PATIENCE = 90
+TIMEOUT = 90
 
 # A whole run has a folder in memory for them: on a busy disk an fsync takes seconds.
 PLACE = os.environ.get("FRAZIL_TEST_SERVERS") or tempfile.gettempdir()
@@ -96,7 +96,7 @@ class Server:
     def run(self, command, **options):
         """Runs a tool of the server's to its end, under the same account."""
         command = process.bound_to_us(command, self.account)
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE, cwd=self.folder, **options)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=TIMEOUT, cwd=self.folder, **options)
         if done.returncode != 0:
             raise Failure(f"{' '.join(command)} failed with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
         return done.stdout
@@ -107,7 +107,7 @@ class Server:
 
     def wait(self):
         """Returns once it serves, and it is this very process that does."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not self.serves():
             if not self.runs() or time.monotonic() > deadline:
                 state = f"ended with {self.running.returncode}" if not self.runs() else "does not answer"
@@ -134,9 +134,9 @@ class Server:
             return
         members = process.family(self.running.pid)
         process.send(members, signal.SIGKILL)
-        self.running.wait(PATIENCE)
+        self.running.wait(TIMEOUT)
         self.paused = []
-        if not process.await_true(lambda: all(map(process.gone, members)), PATIENCE):
+        if not process.await_true(lambda: all(map(process.gone, members)), TIMEOUT):
             raise Failure(f"{self.name} does not die")
 
     def restart(self):
@@ -158,9 +158,9 @@ class Server:
             return
         # The parent first: it starts no more helpers.
         self.paused = [self.running.pid]
-        stands = process.freeze(self.paused, PATIENCE)
+        stands = process.freeze(self.paused, TIMEOUT)
         self.paused = process.family(self.running.pid)
-        if not (stands and process.freeze(self.paused, PATIENCE)):
+        if not (stands and process.freeze(self.paused, TIMEOUT)):
             raise Failure(f"{self.name} does not stop")
 
     def resume(self):

@@ -58,7 +58,7 @@ def test_it_answers_nothing_while_it_is_paused(server):
                 server.answers(connection)
     finally:
         server.resume()
-    assert process.await_true(server.serves, server_module.PATIENCE)
+    assert process.await_true(server.serves, server_module.TIMEOUT)
 
 
 def test_it_is_paused_once_none_of_its_threads_runs(server):
@@ -122,20 +122,20 @@ def test_nothing_outlives_the_command(number, started, tmp_path):
         return list(pathlib.Path(server_module.PLACE).glob(f"frazil-{program.pid}-*"))
 
     try:
-        assert process.await_true(lambda: told.exists() or program.poll() is not None, 3 * server_module.PATIENCE) and told.exists()
+        assert process.await_true(lambda: told.exists() or program.poll() is not None, 3 * server_module.TIMEOUT) and told.exists()
         members = process.family(program.pid)[1:]
         # PostgreSQL has helpers, and there is the command.
         assert len(members) > 8
         assert len(folders()) == 5
         os.kill(program.pid, number)
-        assert program.wait(server_module.PATIENCE) != 0
+        assert program.wait(server_module.TIMEOUT) != 0
         # What was killed can neither tidy up nor end the command that it ran.
         staying = ["sleep\n"] if number == signal.SIGKILL else []
 
         def left():
             return [pathlib.Path(f"/proc/{pid}/comm").read_text() for pid in members if not process.gone(pid)]
 
-        assert process.await_true(lambda: left() == staying, server_module.PATIENCE), left()
+        assert process.await_true(lambda: left() == staying, server_module.TIMEOUT), left()
         if number != signal.SIGKILL:
             assert not folders()
     finally:
@@ -146,9 +146,9 @@ def test_nothing_outlives_the_command(number, started, tmp_path):
 
 
 def test_the_exit_status_is_the_commands():
-    assert subprocess.run([*COMMAND, "redis", "--", "sh", "-c", "exit 7"], check=False, timeout=3 * server_module.PATIENCE).returncode == 7
-    assert subprocess.run([*COMMAND, "oracle", "--", "true"], check=False, timeout=3 * server_module.PATIENCE).returncode == 1
-    assert subprocess.run([*COMMAND, "redis"], check=False, timeout=3 * server_module.PATIENCE).returncode == 2
+    assert subprocess.run([*COMMAND, "redis", "--", "sh", "-c", "exit 7"], check=False, timeout=3 * server_module.TIMEOUT).returncode == 7
+    assert subprocess.run([*COMMAND, "oracle", "--", "true"], check=False, timeout=3 * server_module.TIMEOUT).returncode == 1
+    assert subprocess.run([*COMMAND, "redis"], check=False, timeout=3 * server_module.TIMEOUT).returncode == 2
 
 
 def test_the_proxy_forwards_and_cuts(redis, proxy):

@@ -148,23 +148,23 @@ pub(crate) unsafe fn free<H>(handle: *mut H) {
 }
 
 /// The limit of a call's wait. Only a call that finds nothing at once makes a `Wait` of it, and is not cancelled from then on.
-pub(crate) struct Patience<'a> {
+pub(crate) struct WaitLimit<'a> {
     max: Duration,
     uncancelled: &'a Cell<Option<Uncancelled>>,
 }
 
-impl From<Patience<'_>> for Wait<'_> {
+impl From<WaitLimit<'_>> for Wait<'_> {
     #[cold]
-    fn from(patience: Patience<'_>) -> Self {
-        patience.uncancelled.set(Some(Uncancelled::new()));
-        Wait::from(patience.max)
+    fn from(limit: WaitLimit<'_>) -> Self {
+        limit.uncancelled.set(Some(Uncancelled::new()));
+        Wait::from(limit.max)
     }
 }
 
 /// Runs a hot call, in which the thread is not cancelled.
 #[inline]
-pub(crate) fn uncancelled<T>(max: Duration, call: impl FnOnce(Patience<'_>) -> T) -> T {
-    call(Patience { max, uncancelled: &Cell::new(None) })
+pub(crate) fn uncancelled<T>(max: Duration, call: impl FnOnce(WaitLimit<'_>) -> T) -> T {
+    call(WaitLimit { max, uncancelled: &Cell::new(None) })
 }
 
 /// A buffer as a slice of numbers that the caller need not have initialised.

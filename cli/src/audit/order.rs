@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Neighbours may differ by so much: transactions end in another order than they began.
-pub(super) const PATIENCE_MS: i64 = 1000;
+pub(super) const TIMEOUT_MS: i64 = 1000;
 
 /// Steps back among so many IDs are a sign that there is no order.
 const RARE: u64 = 100;
@@ -17,7 +17,7 @@ pub(super) struct Order {
     compared: u64,
     /// IDs that are below the one before.
     below: u64,
-    /// Steps back in time by more than [`PATIENCE_MS`] and a tick.
+    /// Steps back in time by more than [`TIMEOUT_MS`] and a tick.
     back: u64,
     /// The largest of them, and the line on which it ends.
     largest_ms: i64,
@@ -46,7 +46,7 @@ impl Order {
             if id < before {
                 self.below += 1;
                 let by = before_ms - unix_ms;
-                if by > PATIENCE_MS + tick_ms {
+                if by > TIMEOUT_MS + tick_ms {
                     self.back += 1;
                     if by > self.largest_ms {
                         (self.largest_ms, self.line) = (by, line);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const DAY_MS: i64 = 86_400_000;
 /// A day on which the layout `game` has begun, and that has passed.
 const BEGIN_MS: i64 = 1_750_000_000_000;
@@ -534,7 +534,7 @@ fn large(folder: &Folder) -> [&'static str; 5] {
 
 /// Waits until a run is complete.
 fn wait_for_run(folder: &Folder, child: &mut Child, run: &str) {
-    let (manifest, until) = (folder.0.join("merge-audit/work/manifest.json"), Instant::now() + PATIENCE);
+    let (manifest, until) = (folder.0.join("merge-audit/work/manifest.json"), Instant::now() + TIMEOUT);
     while !fs::read_to_string(&manifest).is_ok_and(|text| text.contains(&format!("\"{run}\""))) {
         assert!(Instant::now() < until, "no {run}");
         assert!(child.try_wait().unwrap().is_none(), "it ended before {run}");

@@ -50,7 +50,7 @@ use std::time::{Duration, Instant};
 use system::Name;
 
 /// The time for which a process waits for its predecessor to exit, from its first attempt on.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The time for which the holder's description is cached. Each query takes a slot in the holder's queue, which is never emptied.
@@ -151,7 +151,7 @@ impl Guard {
                 Ok(opens_in) => break opens_in,
                 Err(since) => since,
             };
-            let left = PATIENCE.saturating_sub(since.elapsed()).min(wait.left());
+            let left = TIMEOUT.saturating_sub(since.elapsed()).min(wait.left());
             if left.is_zero() {
                 return Err(self.in_use(since, wait));
             }
@@ -231,7 +231,7 @@ impl Guard {
         );
         state.holder = Some((at, holder));
         drop(state);
-        let may_come = since.elapsed() < PATIENCE;
+        let may_come = since.elapsed() < TIMEOUT;
         // A caller that may not wait at all retries.
         let kind = if may_come && wait.is_probe() { ErrorKind::WouldBlock } else { ErrorKind::NodeInUse };
         let error = Error::new(kind, why).retry_in(PAUSE);

@@ -114,7 +114,7 @@ impl Contract {
 
     /// Returns how long `open` waits for a number: for the bound of a crashed holder, or for the floor of a store that may have lost
     /// writes.
-    pub(crate) fn open_patience(&self) -> Duration {
+    pub(crate) fn open_timeout(&self) -> Duration {
         let protocol = self.terms.window_ms + self.terms.allowance_ms + 3 * self.terms.renew_ms + 2_000 + CLOCK_ERROR_MS as u64;
         Duration::from_millis(protocol) + 2 * self.call_timeout()
     }
@@ -226,11 +226,11 @@ mod tests {
             let (address, layout) = (Address::parse("memory").unwrap(), Layout::parse("standard").unwrap());
             let policies = Policies { rollback: Reaction::Error, exhausted: Reaction::Error, start: Start::Zero, lag_ms: 0 };
             let times = Times { window_ms: Some(60_000), renew_ms: Some(renew_ms) };
-            let contract = Contract::new(address, "patience".to_owned(), &layout, vec![(None, 10)], false, times, policies, false).unwrap();
+            let contract = Contract::new(address, "timeout".to_owned(), &layout, vec![(None, 10)], false, times, policies, false).unwrap();
             let Terms { window_ms, allowance_ms, .. } = *contract.terms;
             let begins_ms = BEGINNING_MS as u64 + window_ms + allowance_ms + CLOCK_ERROR_MS as u64;
-            let patience = contract.open_patience();
-            assert!(patience > Duration::from_millis(begins_ms), "renew={renew_ms}ms: {patience:?}, and leases begin in {begins_ms} ms");
+            let timeout = contract.open_timeout();
+            assert!(timeout > Duration::from_millis(begins_ms), "renew={renew_ms}ms: {timeout:?}, and leases begin in {begins_ms} ms");
         }
     }
 

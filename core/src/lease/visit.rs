@@ -73,23 +73,23 @@ impl Visit {
         lease_task.look(&self.wish, request)
     }
 
-    /// Waits for the answer. Once the patience is over, returns the reason of the wait instead, if it is known.
+    /// Waits for the answer. Once a limit is reached, returns the reason of the wait instead, if it is known.
     ///
     /// # Errors
     /// The error of the answer; the reason why the wait was ended.
-    fn wait(mut self, patience: &Patience<'_>) -> Result<std::result::Result<Answer, Option<Error>>> {
+    fn wait(mut self, limits: &Limits<'_>) -> Result<std::result::Result<Answer, Option<Error>>> {
         while !self.workers.process.is_over() {
             if let Some(answer) = self.look() {
                 return answer.map(Ok);
             }
-            let left = patience.left();
+            let left = limits.left();
             if self.request.is_none() || left.is_zero() {
                 return Ok(Err(self.worker.lock().lease_tasks.get(self.lease_task).and_then(|lease_task| lease_task.reason())));
             }
-            patience.wait.check()?;
-            self.log_reason(patience);
-            if let Err(later) = patience.wait.park(left) {
-                patience.wait.keep(self);
+            limits.wait.check()?;
+            self.log_reason(limits);
+            if let Err(later) = limits.wait.park(left) {
+                limits.wait.keep(self);
                 return Err(later);
             }
         }
@@ -101,17 +101,17 @@ impl Visit {
     /// # Errors
     /// `WOULD_BLOCK` where the caller does not wait for that long.
     fn until_left(self, contract: &Contract, wait: &Wait<'_>) -> Result<()> {
-        let patience = Patience::new(wait, contract.call_timeout());
-        match self.wait(&patience)? {
+        let limits = Limits::new(wait, contract.call_timeout());
+        match self.wait(&limits)? {
             // The caller's limit ended before the store's time.
-            Err(_) if patience.since.elapsed() < patience.patience => Err(patience.over(contract, None)),
+            Err(_) if limits.since.elapsed() < limits.timeout => Err(limits.over(contract, None)),
             _ => Ok(()),
         }
     }
 
     /// Logs what an opener waits for, once it has waited for a while.
-    fn log_reason(&self, patience: &Patience<'_>) {
-        if !matches!(self.wish, Wish::Open(_)) || patience.since.elapsed() < UNEXPLAINED || self.workers.process.is_over() {
+    fn log_reason(&self, limits: &Limits<'_>) {
+        if !matches!(self.wish, Wish::Open(_)) || limits.since.elapsed() < UNEXPLAINED || self.workers.process.is_over() {
             return;
         }
         let notice = self.worker.lock().lease_tasks.get(self.lease_task).and_then(LeaseTask::notice);
@@ -135,25 +135,25 @@ impl Drop for Visit {
 }
 
 /// The two limits of a visit: the caller's, and the time that the store is given.
-struct Patience<'a> {
+struct Limits<'a> {
     wait: &'a Wait<'a>,
     since: Instant,
-    patience: Duration,
+    timeout: Duration,
 }
 
-impl<'a> Patience<'a> {
-    /// `wait` is the caller's limit, and `patience` the time that the store is given.
-    fn new(wait: &'a Wait<'a>, patience: Duration) -> Self {
-        Patience { wait, since: wait.phase(), patience }
+impl<'a> Limits<'a> {
+    /// `wait` is the caller's limit, and `timeout` the time that the store is given.
+    fn new(wait: &'a Wait<'a>, timeout: Duration) -> Self {
+        Limits { wait, since: wait.phase(), timeout }
     }
 
     fn left(&self) -> Duration {
-        self.patience.saturating_sub(self.since.elapsed()).min(self.wait.left())
+        self.timeout.saturating_sub(self.since.elapsed()).min(self.wait.left())
     }
 
-    /// The error of a call whose patience is over. `reason` is why it waited.
+    /// The error of a call whose time is over. `reason` is why it waited.
     fn over(&self, contract: &Contract, reason: Option<Error>) -> Error {
-        let (address, is_short) = (&contract.address, self.wait.max() < self.patience);
+        let (address, is_short) = (&contract.address, self.wait.max() < self.timeout);
         // The store has answered that others hold the numbers. A caller that may not wait at all gets `WOULD_BLOCK`, because it retries.
         let is_held = |reason: &&Error| matches!(reason.kind(), ErrorKind::NodeInUse | ErrorKind::NoFreeNode);
         if let Some(held) = reason.as_ref().filter(is_held).filter(|_| is_short && !self.wait.is_probe()) {
@@ -168,7 +168,7 @@ impl<'a> Patience<'a> {
             let why = format!("store={address} takes longer than this call may wait{reason}");
             return Error::new(ErrorKind::WouldBlock, why).retry_in(SOON).of_a_short_wait();
         }
-        let why = format!("store={address} had no node number ready within {} ms{reason}", self.patience.as_millis());
+        let why = format!("store={address} had no node number ready within {} ms{reason}", self.timeout.as_millis());
         Error::new(if is_silent { ErrorKind::StoreUnreachable } else { ErrorKind::LeaseExhausted }, why)
     }
 }
@@ -177,9 +177,9 @@ impl<'a> Patience<'a> {
 ///
 /// # Errors
 /// The error of the answer; why there is none in time, or why the wait was ended.
-fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: Wish, patience: &Patience<'_>) -> Result<Option<Answer>> {
-    let Some(visit) = Visit::new(workers, contract, wish, patience.wait)? else { return Ok(None) };
-    visit.wait(patience)?.map(Some).map_err(|reason| patience.over(contract, reason))
+fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: Wish, limits: &Limits<'_>) -> Result<Option<Answer>> {
+    let Some(visit) = Visit::new(workers, contract, wish, limits.wait)? else { return Ok(None) };
+    visit.wait(limits)?.map(Some).map_err(|reason| limits.over(contract, reason))
 }
 
 /// Opens a leased generator, or takes one more handle on it. `None` in a child that was forked during the call, which has its own workers.
@@ -187,9 +187,9 @@ fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: Wish, patience: &
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
 pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Option<Arc<SharedGenerator>>> {
-    let patience = Patience::new(wait, contract.open_patience());
+    let limits = Limits::new(wait, contract.open_timeout());
     loop {
-        match ask(workers, contract, Wish::Open(Arc::clone(contract)), &patience)? {
+        match ask(workers, contract, Wish::Open(Arc::clone(contract)), &limits)? {
             Some(Some(shared)) => {
                 wait.end_phase();
                 return Ok(Some(shared));
@@ -208,11 +208,11 @@ pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait
 pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
     // A process without a lease, such as a forked child, takes one like an opener, and waits for a busy store as long as an opener.
-    let patience = match shared.generator.has_lease() {
+    let timeout = match shared.generator.has_lease() {
         true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
-        false => contract.open_patience(),
+        false => contract.open_timeout(),
     };
-    ask(workers, contract, Wish::Room(Arc::clone(shared)), &Patience::new(wait, patience))?;
+    ask(workers, contract, Wish::Room(Arc::clone(shared)), &Limits::new(wait, timeout))?;
     wait.end_phase();
     Ok(())
 }
@@ -236,8 +236,8 @@ pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait:
 /// `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long; `CLOSED`.
 pub(super) fn release_node(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
-    let patience = Patience::new(wait, 2 * contract.call_timeout());
-    ask(workers, contract, Wish::Renewal(Arc::clone(shared)), &patience).map(drop)
+    let limits = Limits::new(wait, 2 * contract.call_timeout());
+    ask(workers, contract, Wish::Renewal(Arc::clone(shared)), &limits).map(drop)
 }
 
 /// Closes every leased generator, and waits until the numbers are released.
@@ -279,11 +279,11 @@ mod tests {
         let moment = Duration::from_nanos(1);
         let kinds = [store - moment, store, store + moment].map(|caller| {
             let wait = Wait::from(caller);
-            Patience::new(&wait, store).over(&contract, None).kind()
+            Limits::new(&wait, store).over(&contract, None).kind()
         });
         assert_eq!(kinds, [ErrorKind::WouldBlock, ErrorKind::LeaseExhausted, ErrorKind::LeaseExhausted], "the caller's, or the store's");
         let silent = Some(Error::new(ErrorKind::StoreUnreachable, "did not answer"));
-        let kind = Patience::new(&Wait::from(store), store).over(&contract, silent).kind();
+        let kind = Limits::new(&Wait::from(store), store).over(&contract, silent).kind();
         assert_eq!(kind, ErrorKind::StoreUnreachable, "a store that says nothing");
     }
 }

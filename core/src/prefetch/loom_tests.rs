@@ -54,7 +54,7 @@ impl Purpose for Shared {
         Error::new(ErrorKind::SegmentExhausted, "too late")
     }
 
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         Duration::from_secs(3600)
     }
 }

@@ -54,11 +54,11 @@ pub(crate) trait Purpose: Send + Sync + 'static {
     /// Returns whether numbers that were prepared at an instant (Unix ms) must not be used any more.
     fn is_stale(&self, made_ms: i64) -> bool;
 
-    /// Returns the error for a caller whose patience is over. `trouble` is the failure of the last attempt.
+    /// Returns the error for a caller whose timeout is over. `trouble` is the failure of the last attempt.
     fn too_late(&self, waited: Duration, trouble: Option<Error>) -> Error;
 
     /// Returns the longest wait of a caller.
-    fn patience(&self) -> Duration;
+    fn timeout(&self) -> Duration;
 }
 
 /// Numbers for all threads of a process, each given out once. All methods take `&self`.
@@ -72,8 +72,8 @@ pub(crate) struct Prefetch {
     closed: AtomicBool,
 }
 
-/// The patience of [`Prefetch::prepare`] if the purpose has none, because its calls for a number do not wait.
-const OPEN_PATIENCE: Duration = Duration::from_secs(5);
+/// The timeout of [`Prefetch::prepare`] if the purpose has none, because its calls for a number do not wait.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause that `WOULD_BLOCK` proposes before the next try.
 const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
@@ -95,7 +95,7 @@ impl Prefetch {
         Some(state.count(self.current.left()))
     }
 
-    /// Takes one number. Waits for it until the caller's limit or the purpose's patience ends.
+    /// Takes one number. Waits for it until the caller's limit or the purpose's timeout ends.
     #[inline]
     pub(crate) fn take_one<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<u64> {
         match self.current.take_one(self.mark) {
@@ -158,15 +158,15 @@ impl Prefetch {
             asked.reply(&mut state).transpose()?;
             let waited = since.get_or_insert_with(|| wait.phase()).elapsed();
             state.counts.hungry += u64::from(is_first && !wait.is_probe());
-            let left = self.purpose.patience().saturating_sub(waited).min(wait.left());
+            let left = self.purpose.timeout().saturating_sub(waited).min(wait.left());
             // If nothing is ordered any more, other callers have taken the numbers that were ordered before.
             if is_first || left.is_zero() || !state.is_ordered() {
                 state.order_for_caller();
             }
             if left.is_zero() {
-                let is_patience = wait.max() >= self.purpose.patience();
-                state.counts.exhausted += u64::from(is_patience);
-                return Err(self.out_of_time(is_patience, waited, state.trouble.clone()));
+                let is_timeout = wait.max() >= self.purpose.timeout();
+                state.counts.exhausted += u64::from(is_timeout);
+                return Err(self.out_of_time(is_timeout, waited, state.trouble.clone()));
             }
             asked.ask(&mut state, Wish::Number, wait);
             drop(state);
@@ -200,9 +200,9 @@ impl Prefetch {
         Err(Error::closed())
     }
 
-    /// The error for a caller whose time is over: its purpose's patience, or its own limit.
-    fn out_of_time(&self, is_patience: bool, waited: Duration, trouble: Option<Error>) -> Error {
-        if is_patience {
+    /// The error for a caller whose time is over: its purpose's timeout, or its own limit.
+    fn out_of_time(&self, is_timeout: bool, waited: Duration, trouble: Option<Error>) -> Error {
+        if is_timeout {
             return self.purpose.too_late(waited, trouble);
         }
         let why = trouble.map_or_else(String::new, |error| format!(": {error}"));
@@ -216,28 +216,28 @@ impl Prefetch {
     /// Why there are no numbers at all.
     pub(crate) fn prepare(&self, wait: &Wait<'_>) -> Result<()> {
         let buffer = self.buffer()?;
-        let patience = if self.purpose.patience().is_zero() { OPEN_PATIENCE } else { self.purpose.patience() };
+        let timeout = if self.purpose.timeout().is_zero() { OPEN_TIMEOUT } else { self.purpose.timeout() };
         let since = wait.phase();
-        if !self.await_wish(buffer, Wish::Everything, wait, patience)? {
+        if !self.await_wish(buffer, Wish::Everything, wait, timeout)? {
             return self.prepare(wait);
         }
         let state = buffer.lock();
         match state.lasting_failure() {
             _ if state.prepared > 0 => Ok(()),
             Some(error) => Err(error.clone()),
-            None => Err(self.out_of_time(wait.max() >= patience, since.elapsed(), state.trouble.clone())),
+            None => Err(self.out_of_time(wait.max() >= timeout, since.elapsed(), state.trouble.clone())),
         }
     }
 
-    /// Waits until a wish is fulfilled, or until the patience is over. Returns false if the process is another one now: the caller's code
+    /// Waits until a wish is fulfilled, or until the timeout is over. Returns false if the process is another one now: the caller's code
     /// may have forked.
     ///
     /// # Errors
     /// Why the wish cannot be fulfilled; why the wait was ended.
-    fn await_wish(&self, buffer: &Arc<Buffer>, wish: Wish, wait: &Wait<'_>, patience: Duration) -> Result<bool> {
+    fn await_wish(&self, buffer: &Arc<Buffer>, wish: Wish, wait: &Wait<'_>, timeout: Duration) -> Result<bool> {
         let (since, mut asked) = (wait.phase(), Asked::before(buffer, wait));
         while let Some(mut state) = buffer.own() {
-            let left = patience.saturating_sub(since.elapsed()).min(wait.left());
+            let left = timeout.saturating_sub(since.elapsed()).min(wait.left());
             let is_over = asked.reply(&mut state).transpose()?.is_some();
             if is_over || !asked.is_waiting() && (state.why_ended().is_some() || state.has(wish)) {
                 return Ok(true);
@@ -268,8 +268,8 @@ impl Prefetch {
     ///
     /// # Errors
     /// Why the wait was ended.
-    pub(crate) fn wait_until_quiet(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
-        self.await_wish(self.buffer()?, Wish::Quiet, wait, patience).map(drop)
+    pub(crate) fn wait_until_quiet(&self, wait: &Wait<'_>, timeout: Duration) -> Result<()> {
+        self.await_wish(self.buffer()?, Wish::Quiet, wait, timeout).map(drop)
     }
 
     /// Returns the number of prepared numbers, without those of the current block.

@@ -25,7 +25,7 @@ struct Told {
     asked: Mutex<Sender<Need>>,
     trouble: Option<Error>,
     levels: Levels,
-    patience: Duration,
+    timeout: Duration,
 }
 
 struct Filler {
@@ -54,8 +54,8 @@ impl Purpose for Told {
         Error::new(ErrorKind::SegmentExhausted, format!("{trouble:?}"))
     }
 
-    fn patience(&self) -> Duration {
-        self.patience
+    fn timeout(&self) -> Duration {
+        self.timeout
     }
 }
 
@@ -77,12 +77,12 @@ impl Fill for Filler {
 }
 
 fn prefetch(levels: Levels, trouble: Option<Error>) -> (Arc<Prefetch>, Sender<Answer>, Receiver<Need>) {
-    patient_prefetch(levels, trouble, LONG)
+    prefetch_with_timeout(levels, trouble, LONG)
 }
 
-fn patient_prefetch(levels: Levels, trouble: Option<Error>, patience: Duration) -> (Arc<Prefetch>, Sender<Answer>, Receiver<Need>) {
+fn prefetch_with_timeout(levels: Levels, trouble: Option<Error>, timeout: Duration) -> (Arc<Prefetch>, Sender<Answer>, Receiver<Need>) {
     let ((tell, answers), (asked, needs)) = (channel(), channel());
-    let told = Told { answers: Mutex::new(Some(answers)), asked: Mutex::new(asked), trouble, levels, patience };
+    let told = Told { answers: Mutex::new(Some(answers)), asked: Mutex::new(asked), trouble, levels, timeout };
     let prefetch = Prefetch::new(Arc::new(told));
     // Of callers who are first at once each would start a thread.
     assert_eq!(prefetch.prepared(), Ok(0));
@@ -191,12 +191,12 @@ fn whoever_takes_the_low_place_has_the_next_range_prepared() {
 
 #[test]
 fn a_caller_who_waits_as_long_as_the_purpose_is_told_that_it_is_too_late() {
-    const PATIENCE: Duration = Duration::from_millis(50);
-    let (prefetch, _tell, _needs) = patient_prefetch(Levels { low: 0, high: 0 }, None, PATIENCE);
+    const TIMEOUT: Duration = Duration::from_millis(50);
+    let (prefetch, _tell, _needs) = prefetch_with_timeout(Levels { low: 0, high: 0 }, None, TIMEOUT);
     let kind = |max_wait: Duration| prefetch.take(1, max_wait).expect_err("nothing comes").kind();
-    assert_eq!(kind(PATIENCE), ErrorKind::SegmentExhausted);
-    assert_eq!(kind(PATIENCE + PATIENCE), ErrorKind::SegmentExhausted);
-    assert_eq!(kind(PATIENCE - Duration::from_millis(1)), ErrorKind::WouldBlock);
+    assert_eq!(kind(TIMEOUT), ErrorKind::SegmentExhausted);
+    assert_eq!(kind(TIMEOUT + TIMEOUT), ErrorKind::SegmentExhausted);
+    assert_eq!(kind(TIMEOUT - Duration::from_millis(1)), ErrorKind::WouldBlock);
 }
 
 #[test]
@@ -494,7 +494,7 @@ fn a_call_that_wants_no_number_leaves_none_when_it_goes() {
     assert_eq!(woken.try_iter().count(), 0, "there is no number");
 }
 
-/// Else the call waits its whole patience, although no attempt can follow.
+/// Else the call waits its whole timeout, although no attempt can follow.
 #[test]
 fn a_caller_that_comes_after_the_filler_has_ended_learns_it_at_once() {
     let (prefetch, tell, needs) = prefetch(Levels { low: 1, high: 1 }, None);

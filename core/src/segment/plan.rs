@@ -6,7 +6,7 @@ use super::supply::{Pace, Supply};
 use super::table;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::lease;
-use crate::policy::PATIENCE_MS;
+use crate::policy::TIMEOUT_MS;
 use crate::prefetch::{Fill, Purpose};
 use crate::spec::{DEFAULT_NAMESPACE, Spec, check_namespace, spec_error};
 use crate::store::{Address, Table};
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
     record: Kept,
     /// The size of the first range. Without `step=`, it is the default, or the step of another system's row.
     step: u64,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// The kind of records in which the plan's stores keep a tag.
@@ -82,8 +82,8 @@ impl Plan {
             None => own(spec, tag, way)?,
         };
         let usual = if matches!(record, Kept::Own { .. }) { STEP } else { 1 };
-        let patience_ms = match spec.value("wait")? {
-            None => PATIENCE_MS,
+        let timeout_ms = match spec.value("wait")? {
+            None => TIMEOUT_MS,
             Some(text) => time::parse_duration("wait", &text)?,
         };
         Ok(Plan {
@@ -92,7 +92,7 @@ impl Plan {
             stores,
             record,
             step: number(spec, "step", 1, LAST)?.unwrap_or(usual),
-            patience: Duration::from_millis(patience_ms),
+            timeout: Duration::from_millis(timeout_ms),
         })
     }
 
@@ -138,8 +138,8 @@ impl Purpose for Plan {
         Error::new(ErrorKind::SegmentExhausted, why)
     }
 
-    fn patience(&self) -> Duration {
-        self.patience
+    fn timeout(&self) -> Duration {
+        self.timeout
     }
 }
 

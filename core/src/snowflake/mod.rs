@@ -26,24 +26,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The longest time for which the bindings let a call block an event loop. A longer call is `WOULD_BLOCK`.
-pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
+pub const EVENT_LOOP_TIMEOUT: Duration = Duration::from_millis(2);
 
 /// The longest time for which the bindings let a batch block an event loop, if the layout's rate suffices to make the batch in that time.
 pub const EVENT_LOOP_BATCH: Duration = Duration::from_millis(50);
 
 /// The longest time for which an event loop may be blocked by a call that leases from `store=memory`, and by the first call after a fork.
 /// The child has to lease its own number, as its parent did before the loop ran.
-pub(crate) const FIRST_CALL_PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const FIRST_CALL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The longest wait of a dropped handle for its store. It is short, because a destructor may run anywhere.
-pub const DROP_PATIENCE: Duration = Duration::from_millis(200);
+pub const DROP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The longest wait for all stores together at the end of a program, in the bindings.
-pub const EXIT_PATIENCE: Duration = Duration::from_millis(500);
+pub const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Returns how long dropping a handle may wait on this thread. The thread of pending calls never waits.
-pub(crate) fn drop_patience() -> Duration {
-    if pending::is_its_thread() { Duration::ZERO } else { DROP_PATIENCE }
+pub(crate) fn drop_timeout() -> Duration {
+    if pending::is_its_thread() { Duration::ZERO } else { DROP_TIMEOUT }
 }
 
 /// A generator of IDs: unique, and strictly increasing over all threads and handles.
@@ -324,25 +324,25 @@ impl Snowflake {
         self.shared.wait_until_left(&wait.into().begun())
     }
 
-    /// Returns how long opening a generator or numbers may block an event loop: [`EVENT_LOOP_PATIENCE`], or 1 s with `store=memory`, where
+    /// Returns how long opening a generator or numbers may block an event loop: [`EVENT_LOOP_TIMEOUT`], or 1 s with `store=memory`, where
     /// the call only waits for a thread of this process.
-    pub fn opening_patience(spec: &Spec) -> Duration {
+    pub fn opening_timeout(spec: &Spec) -> Duration {
         let in_memory = matches!(spec.value("store"), Ok(Some(store)) if store == "memory");
-        if in_memory { FIRST_CALL_PATIENCE } else { EVENT_LOOP_PATIENCE }
+        if in_memory { FIRST_CALL_TIMEOUT } else { EVENT_LOOP_TIMEOUT }
     }
 
-    /// Returns how long a call on this handle may block an event loop now: [`EVENT_LOOP_PATIENCE`], or 1 s for the first call in a forked
+    /// Returns how long a call on this handle may block an event loop now: [`EVENT_LOOP_TIMEOUT`], or 1 s for the first call in a forked
     /// child, which has to lease a number.
-    pub fn event_loop_patience(&self) -> Duration {
+    pub fn event_loop_timeout(&self) -> Duration {
         let is_first = self.shared.leased.is_some() && self.first_call.is_now();
-        if is_first { FIRST_CALL_PATIENCE } else { EVENT_LOOP_PATIENCE }
+        if is_first { FIRST_CALL_TIMEOUT } else { EVENT_LOOP_TIMEOUT }
     }
 
     /// The time for which a batch of `count` IDs may block an event loop: [`EVENT_LOOP_BATCH`] if the layout's rate suffices to make them
-    /// in that time, and [`EVENT_LOOP_PATIENCE`] otherwise.
+    /// in that time, and [`EVENT_LOOP_TIMEOUT`] otherwise.
     pub fn event_loop_batch(&self, count: usize) -> Duration {
         let needed = count as f64 / self.layout.ids_per_second();
-        if needed <= EVENT_LOOP_BATCH.as_secs_f64() { EVENT_LOOP_BATCH } else { EVENT_LOOP_PATIENCE }
+        if needed <= EVENT_LOOP_BATCH.as_secs_f64() { EVENT_LOOP_BATCH } else { EVENT_LOOP_TIMEOUT }
     }
 
     /// The layout.
@@ -452,7 +452,7 @@ impl Drop for Snowflake {
     fn drop(&mut self) {
         // A handle that was closed has already waited.
         if !*self.closed.get_mut() {
-            drop(self.close_for(drop_patience()));
+            drop(self.close_for(drop_timeout()));
         }
     }
 }

@@ -52,12 +52,12 @@ fn head(xid: i32) -> Vec<u8> {
 }
 
 fn connect(url: &str) -> Result<Box<dyn Store>> {
-    let patience = Duration::from_secs(60);
+    let timeout = Duration::from_secs(60);
     match url.split_once(':').unwrap().0 {
-        "redis" => redis::connect(url, patience),
-        "etcd" => etcd::connect(url, patience),
-        "zookeeper" => zookeeper::connect(url, patience),
-        _ => remote::connect(url, patience),
+        "redis" => redis::connect(url, timeout),
+        "etcd" => etcd::connect(url, timeout),
+        "zookeeper" => zookeeper::connect(url, timeout),
+        _ => remote::connect(url, timeout),
     }
 }
 

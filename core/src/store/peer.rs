@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 /// The time for all questions to a server.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 /// PostgreSQL's request for TLS.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
@@ -23,7 +23,7 @@ pub(super) fn check(shown: &str, own: &str, host: &str, port: u16) -> Result<(),
 }
 
 fn name(host: &str, port: u16) -> Option<(&'static str, &'static str)> {
-    let deadline = Deadline::of_call(PATIENCE);
+    let deadline = Deadline::of_call(TIMEOUT);
     let ask = |question: &[u8], deadline: Deadline| {
         let (mut answer, mut length) = ([0; 5], 0);
         let mut timed = Timed::dial(host, port, deadline).ok()?;

@@ -5,12 +5,12 @@
 
 use crate::error::panic::catch;
 use crate::next::mint::Mint;
-use frazil::bindings::EXIT_PATIENCE;
+use frazil::bindings::EXIT_TIMEOUT;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Ends that follow each other within this share one `EXIT_PATIENCE`: `process.exit()` ends every worker.
+/// Ends that follow each other within this share one `EXIT_TIMEOUT`: `process.exit()` ends every worker.
 const BURST: Duration = Duration::from_secs(1);
 
 /// A handle that V8's collector, which runs on the event loop, may drop: it does not wait for the store.
@@ -47,7 +47,7 @@ impl<M: Mint> Closes for Held<M> {
     }
 }
 
-/// The beginning of the ends that share their patience.
+/// The beginning of the ends that share their limit.
 static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// The owner of a leased number in an environment.
@@ -101,5 +101,5 @@ fn until_end() -> Instant {
     let now = Instant::now();
     let first = begun.filter(|begun| now.duration_since(*begun) < BURST).unwrap_or(now);
     *begun = Some(first);
-    first + EXIT_PATIENCE
+    first + EXIT_TIMEOUT
 }

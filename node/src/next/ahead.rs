@@ -11,7 +11,7 @@ use crate::error::panic::catch;
 use crate::error::{instead, throw_raw};
 use crate::lease::held::Held;
 use crate::next::{self, NEXT_ASYNC, mint::Mint, raw_function};
-use frazil::{EVENT_LOOP_PATIENCE, Error, ErrorKind, Id, TextFormat};
+use frazil::{EVENT_LOOP_TIMEOUT, Error, ErrorKind, Id, TextFormat};
 use napi::bindgen_prelude::*;
 use napi::{check_status, sys};
 use napi_derive::napi;
@@ -75,7 +75,7 @@ impl<M: Mint> Writer<M> {
     /// On the environment's thread.
     #[inline(always)]
     unsafe fn write(&self, env: sys::napi_env) -> frazil::Result<sys::napi_value> {
-        let id = self.ids.next_id_for(EVENT_LOOP_PATIENCE)?;
+        let id = self.ids.next_id_for(EVENT_LOOP_TIMEOUT)?;
         let Expected { id: expected, step, written } = self.expected.get();
         if id.get() == expected && written > 0 {
             self.expected.set(Expected { id: expected.wrapping_add(step), step, written: written - 1 });

@@ -1,7 +1,7 @@
 //! fork(2) called without `os.fork`, as uWSGI does: CPython then makes no new GIL for the child, and a thread that held the GIL, or waited for it,
 //! does not exist there.
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use crate::error::held;
 use pyo3::{Python, ffi};
 use std::ffi::CStr;
@@ -29,7 +29,7 @@ extern "C" fn hold() {
     if !frazil::bindings::hold_events() {
         return;
     }
-    let wait = || drop(frazil::bindings::wait_for_events(PATIENCE));
+    let wait = || drop(frazil::bindings::wait_for_events(TIMEOUT));
     if is_attached() {
         // The handler that is running needs the GIL.
         // SAFETY: the thread is attached.

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 /// The most untaken bytes of a connection's batches of one name. A single batch may be longer.
 const MOST: usize = 256 * 1024;
 /// The longest wait of a batch for room.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The room of a connection, per name. A batch holds its room while it waits for its IDs, so one whose store is away must not block other
 /// names.
@@ -31,7 +31,7 @@ impl Backpressure {
     /// `WOULD_BLOCK` where it does not take them in time.
     pub async fn take(&self, name: &Arc<Name>, count: usize) -> Result<OwnedSemaphorePermit> {
         let bytes = (count * LONGEST_ID).min(MOST) as u32;
-        match timeout(PATIENCE, self.of(name).acquire_many_owned(bytes)).await {
+        match timeout(TIMEOUT, self.of(name).acquire_many_owned(bytes)).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Error::new(ErrorKind::WouldBlock, "the answers that this connection asked for before are not taken").into()),
         }

@@ -10,7 +10,7 @@ use hyper::{Method, Request};
 use std::time::Duration;
 
 /// The time limit for the end of a body ...
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// ... and the most bytes read of it. After an unread rest the next request cannot be found, so the connection is closed: a client that is
 /// still sending may never see the answer.
 const MOST: u64 = 64 * 1024;
@@ -28,7 +28,7 @@ pub async fn check_empty(request: &mut Request<Incoming>) -> Result<()> {
         Some(0) => true,
         Some(length) if asks || length > MOST => false,
         // Boxed: its size should not be part of every request.
-        _ => body.is_end_stream() || Box::pin(tokio::time::timeout(PATIENCE, ends_empty(body))).await.unwrap_or(false),
+        _ => body.is_end_stream() || Box::pin(tokio::time::timeout(TIMEOUT, ends_empty(body))).await.unwrap_or(false),
     };
     if is_empty {
         return Ok(());
@@ -57,7 +57,7 @@ pub async fn form(request: &mut Request<Incoming>) -> Result<BytesMut> {
             form.extend_from_slice(data);
         }
     });
-    match tokio::time::timeout(PATIENCE, read).await.unwrap_or(None) {
+    match tokio::time::timeout(TIMEOUT, read).await.unwrap_or(None) {
         Some(_) => Ok(form),
         None => Err(Error::new(ErrorKind::Spec, format!("the request's body is longer than {MOST} bytes, or does not end")).into()),
     }

@@ -27,7 +27,7 @@ use tokio::time::timeout;
 /// The longest request line and headers, together; longer ones are 431.
 const LONGEST_HEAD: usize = 16 * 1024;
 /// The idle limit, and the interval of its checks: no request has arrived whole, none is under way, and no answer was taken.
-const PATIENCE: Duration = Duration::from_secs(75);
+const TIMEOUT: Duration = Duration::from_secs(75);
 /// The idle time after which an HTTP/2 connection sends a ping, and the time limit of its answer.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
@@ -49,11 +49,11 @@ pub async fn serve<F: Future<Output = Answer> + Send + 'static>(
     at_once: impl Fn(&Request<Incoming>) -> Option<Answer> + Send + Sync + 'static,
     answer: impl Fn(Request<Incoming>) -> F + Send + Sync + 'static,
 ) {
-    serve_with(PATIENCE, stream, stop, at_once, answer).await;
+    serve_with(TIMEOUT, stream, stop, at_once, answer).await;
 }
 
 async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
-    patience: Duration,
+    limit: Duration,
     mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     mut stop: Stop,
     at_once: impl Fn(&Request<Incoming>) -> Option<Answer> + Send + Sync + 'static,
@@ -61,7 +61,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
 ) {
     let mut came = BytesMut::new();
     // Until then it takes no room of hyper's.
-    let has_begun = matches!(stop.unless(timeout(patience, begin(&mut stream, &mut came))).await, Some(Ok(Ok(()))));
+    let has_begun = matches!(stop.unless(timeout(limit, begin(&mut stream, &mut came))).await, Some(Ok(Ok(()))));
     if !has_begun {
         return end(Left { stream, held: vec![], is_quiet: came.is_empty() }).await;
     }
@@ -87,13 +87,13 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
         builder.max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
-        run(Box::pin(builder.serve_connection(io, service)), patience, &mut watch, stop).await;
+        run(Box::pin(builder.serve_connection(io, service)), limit, &mut watch, stop).await;
     } else {
         let mut builder = http1::Builder::new();
         // hyper's header timeout starts with the first byte and costs a timer per request; `Watch` replaces it. A half-closed client still
         // reads.
         builder.header_read_timeout(None).max_buf_size(LONGEST_HEAD).writev(false).half_close(true);
-        run(Box::pin(builder.serve_connection(io, service)), patience, &mut watch, stop).await;
+        run(Box::pin(builder.serve_connection(io, service)), limit, &mut watch, stop).await;
     }
     if let Ok(left) = left.await {
         end(left).await;
@@ -111,8 +111,8 @@ async fn begin(stream: &mut (impl AsyncRead + Unpin), came: &mut BytesMut) -> st
 }
 
 /// Runs a connection until it ends, is idle, or the server stops.
-async fn run(mut connection: Pin<Box<impl GracefulConnection>>, patience: Duration, watch: &mut Watch, mut stop: Stop) {
-    let end = async { while stop.unless(tokio::time::sleep(patience)).await.is_some() && !watch.is_idle() {} };
+async fn run(mut connection: Pin<Box<impl GracefulConnection>>, limit: Duration, watch: &mut Watch, mut stop: Stop) {
+    let end = async { while stop.unless(tokio::time::sleep(limit)).await.is_some() && !watch.is_idle() {} };
     if CancelOn::new(Box::pin(end)).work(connection.as_mut()).await.is_none() {
         // HTTP/2 tells the client in a frame which requests it may send again.
         connection.as_mut().graceful_shutdown();
@@ -242,7 +242,7 @@ mod tests {
             runtime.block_on(async {
                 let (mut client, server) = tokio::io::duplex(4096);
                 let (_stopper, stop) = stop::channel();
-                tokio::spawn(serve_with(PATIENCE, server, stop, |_| None, |_| async { plain("") }));
+                tokio::spawn(serve_with(TIMEOUT, server, stop, |_| None, |_| async { plain("") }));
                 for byte in request {
                     client.write_all(&[*byte]).await.unwrap();
                     tokio::task::yield_now().await;
@@ -265,8 +265,8 @@ mod tests {
         runtime.block_on(async {
             let (mut client, server) = tokio::io::duplex(4096);
             let (_stopper, stop) = stop::channel();
-            let patience = Duration::from_millis(50);
-            let served = tokio::spawn(serve_with(patience, server, stop, |_| None, |_| async { plain("") }));
+            let limit = Duration::from_millis(50);
+            let served = tokio::spawn(serve_with(limit, server, stop, |_| None, |_| async { plain("") }));
             client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
             let mut came = vec![];
             while !frames(&came).contains(&GOAWAY) {

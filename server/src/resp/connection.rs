@@ -36,7 +36,7 @@ const KEPT: usize = 4 * 1024;
 
 /// The time limits of a connection, after which it is closed.
 #[derive(Clone, Copy)]
-struct Patience {
+struct Timeouts {
     /// The limit of a login, where tokens are needed.
     login: Duration,
     /// The longest time in which nothing of an answer is taken.
@@ -45,21 +45,21 @@ struct Patience {
     idle: Option<Duration>,
 }
 
-const PATIENCE: Patience = Patience { login: Duration::from_secs(75), untaken: Duration::from_secs(75), idle: None };
+const TIMEOUTS: Timeouts = Timeouts { login: Duration::from_secs(75), untaken: Duration::from_secs(75), idle: None };
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Serves a connection until the client closes it or the server stops; input that has arrived is answered first.
 pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer, stop: Stop, shared: Arc<Shared>) {
-    let patience = Patience { idle: shared.limits.resp_idle, ..PATIENCE };
-    serve_with(patience, stream, peer, stop, shared).await;
+    let timeouts = Timeouts { idle: shared.limits.resp_idle, ..TIMEOUTS };
+    serve_with(timeouts, stream, peer, stop, shared).await;
 }
 
-async fn serve_with(patience: Patience, mut stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer, stop: Stop, shared: Arc<Shared>) {
+async fn serve_with(timeouts: Timeouts, mut stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer, stop: Stop, shared: Arc<Shared>) {
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed), peer);
     let (mut came, mut reply, mut parser) = (BytesMut::new(), Reply::default(), Parser::default());
     let mut room = ROOM;
-    let (mut asked_last, mut logged_in_by) = (Instant::now(), Instant::now() + patience.login);
+    let (mut asked_last, mut logged_in_by) = (Instant::now(), Instant::now() + timeouts.login);
     let mut stopped = stop.clone();
     let told = pin!(stopped.told());
     let mut until = CancelOn::new(told);
@@ -72,7 +72,7 @@ async fn serve_with(patience: Patience, mut stream: impl AsyncRead + AsyncWrite 
             break;
         }
         let read = until.work(stream.read_buf(&mut came));
-        let by = patience.idle.map(|idle| asked_last + idle).into_iter().chain(is_stranger.then_some(logged_in_by)).min();
+        let by = timeouts.idle.map(|idle| asked_last + idle).into_iter().chain(is_stranger.then_some(logged_in_by)).min();
         let read = match by {
             Some(by) => timeout_at(by.into(), read).await.unwrap_or(None),
             None => read.await,
@@ -91,7 +91,7 @@ async fn serve_with(patience: Patience, mut stream: impl AsyncRead + AsyncWrite 
         let since = Instant::now();
         if !is_stranger {
             // RESET drops the login, and libraries log in again; so does a client whose token was replaced.
-            logged_in_by = since + patience.login;
+            logged_in_by = since + timeouts.login;
         }
         let login_ends = |session: &Session| (is_stranger && session.token.is_none()).then_some(logged_in_by);
         let (mut asked, mut refused, mut is_gone) = (0, 0, false);
@@ -115,9 +115,9 @@ async fn serve_with(patience: Patience, mut stream: impl AsyncRead + AsyncWrite 
                 }
             }
             if let Some(place) = session.place.take() {
-                is_gone = !is_sent(&mut stream, &mut reply, patience.untaken, Some(place.until)).await;
+                is_gone = !is_sent(&mut stream, &mut reply, timeouts.untaken, Some(place.until)).await;
             } else if reply.bytes.len() >= FLUSH || session.room.is_some() {
-                is_gone = !is_sent(&mut stream, &mut reply, patience.untaken, login_ends(&session)).await;
+                is_gone = !is_sent(&mut stream, &mut reply, timeouts.untaken, login_ends(&session)).await;
                 session.room = None;
                 // A pipeline of large batches is long work: yield.
                 tokio::task::yield_now().await;
@@ -129,7 +129,7 @@ async fn serve_with(patience: Patience, mut stream: impl AsyncRead + AsyncWrite 
                 access_log::pipeline(peer, asked, refused, since);
             }
         }
-        if is_gone || !is_sent(&mut stream, &mut reply, patience.untaken, login_ends(&session)).await {
+        if is_gone || !is_sent(&mut stream, &mut reply, timeouts.untaken, login_ends(&session)).await {
             return;
         }
         if asked > 0 {
@@ -226,12 +226,12 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().event_interval(1).enable_all().build().unwrap()
     }
 
-    const SHORT: Patience = Patience { login: Duration::from_millis(300), ..PATIENCE };
+    const SHORT: Timeouts = Timeouts { login: Duration::from_millis(300), ..TIMEOUTS };
 
-    fn begin(shared: &Arc<Shared>, patience: Patience, stop: Stop) -> (DuplexStream, JoinHandle<()>) {
+    fn begin(shared: &Arc<Shared>, timeouts: Timeouts, stop: Stop) -> (DuplexStream, JoinHandle<()>) {
         let (client, server) = tokio::io::duplex(4096);
         let peer = Peer::Local;
-        (client, tokio::spawn(serve_with(patience, server, peer, stop, Arc::clone(shared))))
+        (client, tokio::spawn(serve_with(timeouts, server, peer, stop, Arc::clone(shared))))
     }
 
     #[test]
@@ -260,9 +260,9 @@ mod tests {
     fn who_asks_for_nothing_is_closed_where_that_is_wanted() {
         let shared = shared(Gate::new(None, vec![]).unwrap());
         let (_stopper, stop) = stop::channel();
-        let patience = Patience { idle: Some(Duration::from_millis(300)), ..PATIENCE };
+        let timeouts = Timeouts { idle: Some(Duration::from_millis(300)), ..TIMEOUTS };
         runtime().block_on(async {
-            let begin = || begin(&shared, patience, stop.clone()).0;
+            let begin = || begin(&shared, timeouts, stop.clone()).0;
             let (mut steady, mut idle, mut talker, mut came) = (begin(), begin(), begin(), [0; 7]);
             idle.write_all(b"PING\r\n").await.unwrap();
             idle.read_exact(&mut came).await.unwrap();
@@ -283,9 +283,9 @@ mod tests {
     fn who_is_slow_to_take_an_answer_is_not_idle() {
         let shared = shared(Gate::new(None, vec![]).unwrap());
         let (_stopper, stop) = stop::channel();
-        let patience = Patience { idle: Some(Duration::from_millis(300)), ..PATIENCE };
+        let timeouts = Timeouts { idle: Some(Duration::from_millis(300)), ..TIMEOUTS };
         runtime().block_on(async {
-            let (mut client, _serving) = begin(&shared, patience, stop);
+            let (mut client, _serving) = begin(&shared, timeouts, stop);
             let (text, mut came) = ("x".repeat(6_000), vec![0; 6_009]);
             client.write_all(request(&["ECHO", &text]).as_bytes()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(500)).await;
@@ -387,15 +387,15 @@ mod tests {
     #[test]
     fn who_takes_nothing_of_an_answer_is_closed_and_who_is_slow_is_not() {
         let shared = shared(Gate::new(None, vec![]).unwrap());
-        let patience = Patience { untaken: Duration::from_millis(300), ..PATIENCE };
+        let timeouts = Timeouts { untaken: Duration::from_millis(300), ..TIMEOUTS };
         let (_stopper, stop) = stop::channel();
         let pings = || b"PING\r\n".repeat(6000);
         runtime().block_on(async {
-            let (mut client, serving) = begin(&shared, patience, stop.clone());
+            let (mut client, serving) = begin(&shared, timeouts, stop.clone());
             client.write_all(&pings()[..6000]).await.unwrap();
             tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
 
-            let (mut answers, mut client) = tokio::io::split(begin(&shared, patience, stop).0);
+            let (mut answers, mut client) = tokio::io::split(begin(&shared, timeouts, stop).0);
             let asking = tokio::spawn(async move { client.write_all(&pings()).await });
             let mut came = vec![0; 4096];
             // Some 1 s in all.
@@ -421,7 +421,7 @@ mod tests {
             |key: &str, meta: &str, new: &str| request(&["FRAZIL.STORE", "SWAP", "shop", "60000", "", key, "-", meta, new, "0", &end]);
         let record = "x".repeat(3900);
         runtime().block_on(async {
-            let (mut client, serving) = begin(&shared, PATIENCE, stop);
+            let (mut client, serving) = begin(&shared, TIMEOUTS, stop);
             for question in [swap("meta", "-", "m"), swap("1", "+m", &record), swap("2", "+m", &record)] {
                 client.write_all(question.as_bytes()).await.unwrap();
                 let mut came = vec![];

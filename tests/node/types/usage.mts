@@ -155,11 +155,11 @@ interface AbortSignalLike {
   addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
 }
-const patience: WaitOptions = { maxWaitMs: 5 }
+const timeout: WaitOptions = { maxWaitMs: 5 }
 const waiting: AsyncOptions = { maxWaitMs: Infinity, signal }
 export const waited = [
-  ids.next(patience), ids.nextBigInt(patience), ids.text('hex', patience), ids.batch(1, patience), ids.batchBigInt(1, { maxWaitMs: undefined }),
-  ids.fill(new BigInt64Array(1), patience), ids.close(patience), new Snowflake('twitter', { worker: 1, maxWaitMs: 5 }),
+  ids.next(timeout), ids.nextBigInt(timeout), ids.text('hex', timeout), ids.batch(1, timeout), ids.batchBigInt(1, { maxWaitMs: undefined }),
+  ids.fill(new BigInt64Array(1), timeout), ids.close(timeout), new Snowflake('twitter', { worker: 1, maxWaitMs: 5 }),
   new Segment('orders', { store: 'memory', maxWaitMs: 5 }), new Buffered('standard', { node: 1, maxWaitMs: 5 }),
 ]
 export const promised = [

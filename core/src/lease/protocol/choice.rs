@@ -149,13 +149,13 @@ impl Protocol {
         let Records { slots: records, unreadable, .. } = records;
         let alive = |node: &u64, slot: &Slot| self.watch.as_ref().is_some_and(|watch| watch.slots.get(node) != Some(&mark(slot)));
         let layout = &self.terms.layout;
-        let patience_ms = self.meta_reach_ms();
+        let timeout_ms = self.meta_reach_ms();
         let now_ms = layout.tick_start_ms(now.tick);
         let soon = |slot: &Slot| {
             let end_ms = self.end_ms(slot.bound);
             // This machine's clock may be behind. A bound that has passed by the store's clock alone is not waited for.
-            let ahead = |time_ms: i64| slot.tenure == Tenure::Held && (time_ms..=time_ms + patience_ms).contains(&end_ms);
-            end_ms <= now_ms + patience_ms || time_ms.is_some_and(ahead)
+            let ahead = |time_ms: i64| slot.tenure == Tenure::Held && (time_ms..=time_ms + timeout_ms).contains(&end_ms);
+            end_ms <= now_ms + timeout_ms || time_ms.is_some_and(ahead)
         };
         let silent = records.iter().filter(|(node, (slot, _))| !alive(node, slot) && soon(slot));
         let soonest = silent.map(|(_, (slot, _))| self.end_ms(slot.bound)).min();

@@ -290,7 +290,7 @@ fn an_opener_waits_for_as_long_as_a_killed_holder_may_keep_it() {
     let terms = &contract.terms;
     assert_eq!((terms.window_ms, terms.allowance_ms, terms.renew_ms), (3_000, 2_000, RENEW_MS));
     // W + A + 3R, 2 s for threads, 1 s between two clocks, and two calls of the store, each 4/5 R.
-    assert_eq!(contract.open_patience(), Duration::from_millis(3_000 + 2_000 + 3_000 + 2_000 + 1_000 + 2 * 800));
+    assert_eq!(contract.open_timeout(), Duration::from_millis(3_000 + 2_000 + 3_000 + 2_000 + 1_000 + 2 * 800));
 }
 
 #[test]

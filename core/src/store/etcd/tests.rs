@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
 /// The limit for answers that come: a busy machine, or a slow disk under the server, may delay one for many seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn server() -> String {
     std::env::var("FRAZIL_TEST_ETCD").expect("FRAZIL_TEST_ETCD: the URL of an etcd to test with")
@@ -21,7 +21,7 @@ fn fake(answers: &[(u16, &str)]) -> String {
             let mut lines = BufReader::new(stream);
             while let Some(()) = read_request(&mut lines) {
                 let Some((status, body)) = answers.pop() else {
-                    std::thread::sleep(PATIENCE);
+                    std::thread::sleep(TIMEOUT);
                     return;
                 };
                 let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -71,7 +71,7 @@ fn a_swap(server: &str) -> Swap {
 #[ignore = "needs FRAZIL_TEST_ETCD: tests/servers runs it"]
 fn the_suite() {
     let url = server();
-    suite::run(&|| connect(&url, PATIENCE).unwrap());
+    suite::run(&|| connect(&url, TIMEOUT).unwrap());
 }
 
 #[test]
@@ -116,10 +116,10 @@ fn the_suite_with_small_transactions() {
         .unwrap();
     let _private = Private(child, folder);
     let (url, begun) = (format!("etcd://{clients}"), Instant::now());
-    while connect(&url, Duration::from_secs(1)).is_err() && begun.elapsed() < PATIENCE {
+    while connect(&url, Duration::from_secs(1)).is_err() && begun.elapsed() < TIMEOUT {
         std::thread::sleep(Duration::from_millis(50));
     }
-    suite::run(&|| connect(&url, PATIENCE).unwrap());
+    suite::run(&|| connect(&url, TIMEOUT).unwrap());
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn a_silent_member_leaves_time_for_the_others() {
     let silent = fake(&[]);
     let started = Instant::now();
     assert_eq!(refused(&silent).kind(), ErrorKind::StoreUnreachable);
-    assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
+    assert!(started.elapsed() < TIMEOUT / 2, "{:?}", started.elapsed());
 
     let good = fake(&[LOGIN, (200, &at("1", 5, ""))]);
     let good = good.rsplit('@').next().unwrap();
     let started = Instant::now();
     connect(&format!("{silent},{good}"), Duration::from_secs(1)).unwrap();
-    assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
+    assert!(started.elapsed() < TIMEOUT / 2, "{:?}", started.elapsed());
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn an_answer_that_stops_half_way() {
     });
     let started = Instant::now();
     assert_eq!(refused(&url).kind(), ErrorKind::StoreUnreachable);
-    assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
+    assert!(started.elapsed() < TIMEOUT / 2, "{:?}", started.elapsed());
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_token_that_ended_is_renewed_once() {
     let start = at("9", 1, "");
     let done = at("9", 2, r#","succeeded":true"#);
     let url = fake(&[LOGIN, (200, &start), ended, LOGIN, (200, &done), ended, LOGIN, ended]);
-    let mut store = connect(&url, PATIENCE).unwrap();
+    let mut store = connect(&url, TIMEOUT).unwrap();
     assert_eq!(store.swap("n", &a_swap("9")).unwrap(), Swapped::Done);
     assert_eq!(store.swap("n", &a_swap("9")).unwrap_err().kind(), ErrorKind::StoreAuth);
 }
@@ -201,7 +201,7 @@ fn a_token_that_ended_is_renewed_once() {
 fn a_history_that_goes_back() {
     let answers = [at("1", 10, ""), at("1", 10, ""), at("1", 9, ""), at("1", 9, r#","succeeded":true"#)];
     let answers: Vec<_> = [LOGIN].into_iter().chain(answers.iter().map(|body| (200, body.as_str()))).collect();
-    let mut store = connect(&fake(&answers), PATIENCE).unwrap();
+    let mut store = connect(&fake(&answers), TIMEOUT).unwrap();
     assert_eq!(store.load("n", Which::All).unwrap().server, "1");
     assert_eq!(store.load("n", Which::All).unwrap_err().kind(), ErrorKind::StoreChanged);
     assert_eq!(store.swap("n", &a_swap("1")).unwrap_err().kind(), ErrorKind::StoreChanged);
@@ -213,7 +213,7 @@ fn parts_that_nobody_asked_for() {
     for parts in [1, 3] {
         let part = vec![r#"{"response_txn":{"succeeded":true}}"#; parts].join(",");
         let (first, many) = (at("1", 10, ""), at("1", 11, &format!(r#","responses":[{part}]"#)));
-        let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &many)]), PATIENCE).unwrap();
+        let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &many)]), TIMEOUT).unwrap();
         let (swap, asks) = (Swap { key: Key::Slot(1), ..a_swap("1") }, ["a", "b"]);
         let answers = store.ask_many(&asks.map(|namespace| Ask::Swap(namespace, &swap)));
         assert_eq!(answers.len(), 2);
@@ -232,7 +232,7 @@ fn another_cluster() {
         at("3", 2, r#","succeeded":true"#),
     ];
     let answers: Vec<_> = [LOGIN].into_iter().chain(answers.iter().map(|body| (200, body.as_str()))).collect();
-    let mut store = connect(&fake(&answers), PATIENCE).unwrap();
+    let mut store = connect(&fake(&answers), TIMEOUT).unwrap();
     assert_eq!(store.load("n", Which::All).unwrap().server, "1");
     assert_eq!(store.swap("n", &a_swap("1")).unwrap_err().kind(), ErrorKind::StoreChanged, "written elsewhere");
     // From here on the connection knows where it is: nothing is sent for the first cluster.
@@ -250,7 +250,7 @@ fn values_that_are_no_text() {
     };
     let first = at("1", 10, "");
     let (bad, good) = (kv("/frazil/n/meta", &[0xff]), kv("/frazil/n/meta", "\u{e4}".as_bytes()));
-    let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &bad), (200, &good)]), PATIENCE).unwrap();
+    let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &bad), (200, &good)]), TIMEOUT).unwrap();
     let error = store.load("n", Which::All).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreCorrupt);
     assert!(error.to_string().contains("/frazil/n/meta"), "{error}");
@@ -271,7 +271,7 @@ fn keys_among_the_slots_end_no_list() {
     let foreign: Vec<_> = keys.iter().map(|key| format!("{key}-old")).collect();
     let pages = [page(&keys), page(&highest), page(&foreign)];
     let first = at("1", 10, "");
-    let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &pages[0]), (200, &pages[1]), (200, &pages[2])]), PATIENCE).unwrap();
+    let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &pages[0]), (200, &pages[1]), (200, &pages[2])]), TIMEOUT).unwrap();
     let loaded = store.load("n", Which::Page(0)).unwrap();
     assert_eq!((loaded.slots.len(), loaded.next), (PAGE - 1, Some(PAGE as u64)));
     assert_eq!(store.load("n", Which::Page(1 << 63)).unwrap().next, None);
@@ -282,7 +282,7 @@ fn keys_among_the_slots_end_no_list() {
 fn a_key_with_control_characters_is_escaped() {
     let kv = format!(r#"{{"key":"{}","value":"{}"}}"#, base64("/frazil/n/\u{1b}[31m"), BASE64_STANDARD.encode([0xff]));
     let (first, bad) = (at("1", 10, ""), at("1", 10, &format!(r#","responses":[{{"response_range":{{"kvs":[{kv}]}}}}]"#)));
-    let error = connect(&fake(&[LOGIN, (200, &first), (200, &bad)]), PATIENCE).unwrap().load("n", Which::All).unwrap_err().to_string();
+    let error = connect(&fake(&[LOGIN, (200, &first), (200, &bad)]), TIMEOUT).unwrap().load("n", Which::All).unwrap_err().to_string();
     assert!(error.contains("\\u{1b}[31m") && !error.contains(char::is_control), "{error:?}");
 }
 

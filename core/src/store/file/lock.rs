@@ -65,14 +65,14 @@ impl Drop for Held {
 }
 
 /// The time left to wait.
-struct Patience {
+struct Backoff {
     began: Instant,
     timeout: Duration,
     /// Counted too, for where somebody holds the monotonic clock still.
     paused: Duration,
 }
 
-impl Patience {
+impl Backoff {
     fn is_over(&self) -> bool {
         self.began.elapsed() >= self.timeout || self.paused >= self.timeout
     }
@@ -89,10 +89,10 @@ impl Patience {
 impl Lock {
     /// Waits up to `timeout`, and no longer than the lock is `needed`.
     pub(super) fn take(dir: &Path, folder: &Folder, key: Key, timeout: Duration, needed: impl Fn() -> Result<bool>) -> Result<Taken> {
-        let mut patience = Patience { began: Instant::now(), timeout, paused: Duration::ZERO };
+        let mut backoff = Backoff { began: Instant::now(), timeout, paused: Duration::ZERO };
         let open = |name: String| open(dir, folder, &folder.path.join(name));
         let mut hold = |opened: Option<Opened>, attempt: Attempt| match opened {
-            Some(opened) => opened.hold(dir, attempt, &mut patience, &needed),
+            Some(opened) => opened.hold(dir, attempt, &mut backoff, &needed),
             None => Ok(Waited::Removed),
         };
         let whole = open(WHOLE.to_owned())?;
@@ -156,7 +156,7 @@ enum Waited {
 }
 
 impl Opened {
-    fn hold(self, dir: &Path, attempt: Attempt, patience: &mut Patience, needed: &impl Fn() -> Result<bool>) -> Result<Waited> {
+    fn hold(self, dir: &Path, attempt: Attempt, backoff: &mut Backoff, needed: &impl Fn() -> Result<bool>) -> Result<Waited> {
         let Opened { file, status, path } = self;
         let closed_in_child = closed_in_child(&file);
         loop {
@@ -164,8 +164,8 @@ impl Opened {
                 Ok(()) => break,
                 Err(TryLockError::Error(why)) => return Err(why).refuse(dir, &path),
                 Err(TryLockError::WouldBlock) if !needed()? => return Ok(Waited::NotNeeded),
-                Err(TryLockError::WouldBlock) if patience.is_over() => return Err(busy(dir, &path, patience.timeout, &status)),
-                Err(TryLockError::WouldBlock) => patience.pause(),
+                Err(TryLockError::WouldBlock) if backoff.is_over() => return Err(busy(dir, &path, backoff.timeout, &status)),
+                Err(TryLockError::WouldBlock) => backoff.pause(),
             }
         }
         let held = Held { _closed_in_child: closed_in_child, file };

@@ -95,13 +95,13 @@ impl Link {
 
     /// Returns how long the server shall wait for a lock: less than this side waits for the server, so that it is the
     /// server that gives up, and says why.
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn timeout(&self) -> Duration {
         self.timeout * 3 / 4
     }
 
     /// Returns how long it shall wait for a lock alone: less, so that the server tells it from a statement that takes long.
-    pub(super) fn patience_for_locks(&self) -> Duration {
-        self.patience() * 2 / 3
+    pub(super) fn lock_timeout(&self) -> Duration {
+        self.timeout() * 2 / 3
     }
 
     /// Sends a text, and returns all its rows. Deadlocks and their like are tried again.

@@ -54,12 +54,12 @@ trait Texts: Send {
     /// Rows of: clock in ms, server, slot, record, `number`; slot and record NULL where there are none.
     fn load(&self, namespace: &str, which: &Which, number: usize) -> String;
 
-    /// The last row: `done`, `differs`, `late` or `readonly`; clock in ms. Nothing takes longer than `patience`, and no lock
-    /// is waited for longer than `for_locks`.
-    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration, for_locks: Duration) -> String;
+    /// The last row: `done`, `differs`, `late` or `readonly`; clock in ms. Nothing takes longer than `timeout`, and no lock
+    /// is waited for longer than `lock_timeout`.
+    fn swap(&self, namespace: &str, swap: &Swap, timeout: Duration, lock_timeout: Duration) -> String;
 
     /// The last row or rows, of which [`rows`](Texts::rows) makes one for each swap.
-    fn swap_many(&self, swaps: &[(&str, &Swap)], patience: Duration, for_locks: Duration) -> String;
+    fn swap_many(&self, swaps: &[(&str, &Swap)], timeout: Duration, lock_timeout: Duration) -> String;
 
     /// One row for each of many swaps: its number, and what the last row of a swap alone says; or `skipped` where another session holds a
     /// lock, or a row is missing.
@@ -96,7 +96,7 @@ impl Sql {
             let why = format!("a record of {} bytes is too long for the store {}: {LONGEST} at most", swap.new.len(), self.link);
             return Err(Error::new(ErrorKind::StoreUnsuitable, why));
         }
-        let rows = self.link.ask(&self.texts.swap(namespace, swap, self.link.patience(), self.link.patience_for_locks()))?;
+        let rows = self.link.ask(&self.texts.swap(namespace, swap, self.link.timeout(), self.link.lock_timeout()))?;
         self.swapped(rows.last().map(Vec::as_slice).unwrap_or_default())
     }
 
@@ -113,7 +113,7 @@ impl Sql {
     /// Swaps in one transaction; `None` for those that it left out.
     fn swap_together(&mut self, swaps: &[(&str, &Swap)]) -> Result<Vec<Option<Answer>>> {
         let mut answers = vec![None; swaps.len()];
-        let text = self.texts.swap_many(swaps, self.link.patience(), self.link.patience_for_locks());
+        let text = self.texts.swap_many(swaps, self.link.timeout(), self.link.lock_timeout());
         for row in self.texts.rows(self.link.ask(&text)?) {
             let is_skipped = self.link.text(&row, 1)? == "skipped";
             let answer = if is_skipped { None } else { Some(Answer::Swapped(self.swapped(&row[1..])?)) };

@@ -125,15 +125,15 @@ impl Texts for Mysql {
         )
     }
 
-    fn swap(&self, namespace: &str, swap: &Swap, _patience: Duration, for_locks: Duration) -> String {
+    fn swap(&self, namespace: &str, swap: &Swap, _timeout: Duration, lock_timeout: Duration) -> String {
         let (name, slot) = (text(namespace), slot(swap.key));
         let locks = if slot == META { exclusive(&name, slot) } else { shared(&name) + &exclusive(&name, slot) };
-        transaction(&format!("{locks} {} SELECT @frazil_says, @frazil_ms", self.compare(namespace, swap)), for_locks)
+        transaction(&format!("{locks} {} SELECT @frazil_says, @frazil_ms", self.compare(namespace, swap)), lock_timeout)
     }
 
     /// The locks of all, in one order, and then each swap as if it were alone: the first comparison makes the snapshot. What they say is
     /// sent in one row, after the commit: a client that stands still must not keep the server from it, nor others from the rows.
-    fn swap_many(&self, swaps: &[(&str, &Swap)], _patience: Duration, for_locks: Duration) -> String {
+    fn swap_many(&self, swaps: &[(&str, &Swap)], _timeout: Duration, lock_timeout: Duration) -> String {
         let metas: BTreeSet<_> = swaps.iter().map(|(namespace, _)| text(namespace)).collect();
         let slots: BTreeSet<_> = swaps.iter().map(|(namespace, swap)| (text(namespace), slot(swap.key))).collect();
         let metas = metas.iter().map(|name| shared(name));
@@ -143,7 +143,7 @@ impl Texts for Mysql {
             format!("{compare} SET @frazil_all = CONCAT(@frazil_all, '{n} ', @frazil_says, ' ', @frazil_ms, ',')")
         };
         let swaps: Vec<_> = swaps.iter().enumerate().map(swap).collect();
-        let work = transaction(&format!("{locks} SET @frazil_all = ''; {}", swaps.join("; ")), for_locks);
+        let work = transaction(&format!("{locks} SET @frazil_all = ''; {}", swaps.join("; ")), lock_timeout);
         format!("{work}; SELECT @frazil_all")
     }
 
@@ -154,9 +154,9 @@ impl Texts for Mysql {
     }
 }
 
-fn transaction(work: &str, for_locks: Duration) -> String {
+fn transaction(work: &str, lock_timeout: Duration) -> String {
     // In seconds; less than one cannot be said.
-    let seconds = for_locks.as_secs().max(1);
+    let seconds = lock_timeout.as_secs().max(1);
     format!(
         "{SESSION}, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
          SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; {work}; COMMIT"

@@ -121,10 +121,10 @@ impl Texts for Postgresql {
         )
     }
 
-    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration, for_locks: Duration) -> String {
+    fn swap(&self, namespace: &str, swap: &Swap, timeout: Duration, lock_timeout: Duration) -> String {
         let Swap { earliest_ms, latest_ms, .. } = swap;
         let (namespace, slot) = (text(namespace), slot(swap.key));
-        let (ms, lock_ms) = (patience.as_millis().max(1), for_locks.as_millis().max(1));
+        let (ms, lock_ms) = (timeout.as_millis().max(1), lock_timeout.as_millis().max(1));
         let (meta, old) = (optional(swap.meta.as_deref()), optional(swap.old.as_deref()));
         let (expected, server, new) = (text(&swap.server), &self.server, text(&swap.new));
         let old = if slot == META { &meta } else { &old };
@@ -154,9 +154,9 @@ impl Texts for Postgresql {
 
     /// The locks, in the order of the primary key; then the clock, once they are all held; then one UPDATE. A locking read sees the newest
     /// record of a row, and the UPDATE writes over the same one: nobody else can change it in between.
-    fn swap_many(&self, swaps: &[(&str, &Swap)], patience: Duration, _for_locks: Duration) -> String {
+    fn swap_many(&self, swaps: &[(&str, &Swap)], timeout: Duration, _lock_timeout: Duration) -> String {
         let server = &self.server;
-        let ms = patience.as_millis().max(1);
+        let ms = timeout.as_millis().max(1);
         let row = |(n, (namespace, swap)): (usize, &(&str, &Swap))| {
             let Swap { earliest_ms, latest_ms, .. } = swap;
             let (namespace, slot, expected) = (text(namespace), slot(swap.key), text(&swap.server));

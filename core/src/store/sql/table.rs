@@ -144,7 +144,7 @@ impl Rows for SqlRows {
     fn advance(&mut self, tag: &str, from: &Row, max_id: i64) -> Result<bool> {
         self.start()?;
         let (table, tag) = (self.table.name(), self.tag(tag));
-        let (patience, for_locks) = (self.link.patience(), self.link.patience_for_locks());
+        let (timeout, lock_timeout) = (self.link.timeout(), self.link.lock_timeout());
         let (more, only) = match from.rest {
             None => (String::new(), String::new()),
             Some(Rest { id, version, .. }) => {
@@ -155,7 +155,7 @@ impl Rows for SqlRows {
         let writable = mysql::WRITABLE;
         let text = match self.dialect {
             Dialect::Postgresql => {
-                let (ms, lock_ms) = (patience.as_millis().max(1), for_locks.as_millis().max(1));
+                let (ms, lock_ms) = (timeout.as_millis().max(1), lock_timeout.as_millis().max(1));
                 format!(
                     "BEGIN ISOLATION LEVEL READ COMMITTED; \
                      SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {lock_ms}; SET LOCAL statement_timeout = {ms}; \
@@ -165,7 +165,7 @@ impl Rows for SqlRows {
             // A primary that was demoted meanwhile stops only those without the right to write nevertheless. In a variable,
             // which a log of statements takes along.
             Dialect::Mysql => {
-                let seconds = for_locks.as_secs().max(1);
+                let seconds = lock_timeout.as_secs().max(1);
                 format!(
                     "{SESSION}, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
                      SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; SET @frazil_writable = {writable}; \

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::time::Instant;
 
 /// The limit for answers that come: a busy machine, or a slow disk under the server, may delay one for many seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn server() -> String {
     std::env::var("FRAZIL_TEST_ZOOKEEPER").expect("FRAZIL_TEST_ZOOKEEPER: the URL of a ZooKeeper to test with")
@@ -15,7 +15,7 @@ fn server() -> String {
 fn refused_by(url: &str) -> Error {
     let started = Instant::now();
     let error = connect(url, Duration::from_millis(500)).err().unwrap();
-    assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
+    assert!(started.elapsed() < TIMEOUT / 2, "{:?}", started.elapsed());
     assert!(!error.to_string().contains("s3cret"), "{error}");
     error
 }
@@ -44,7 +44,7 @@ fn a_server_that_closes_the_connection_is_busy() {
 #[ignore = "needs FRAZIL_TEST_ZOOKEEPER: tests/servers runs it"]
 fn the_suite() {
     let url = server();
-    suite::run(&|| connect(&url, PATIENCE).unwrap());
+    suite::run(&|| connect(&url, TIMEOUT).unwrap());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_suite() {
 fn users_and_chroots() {
     let url = server();
     let address = url.strip_prefix("zookeeper://").unwrap();
-    let mut open = connect(&url, PATIENCE).unwrap();
+    let mut open = connect(&url, TIMEOUT).unwrap();
     assert_eq!(refused_by(&format!("{url}/no/such")).kind(), ErrorKind::StoreUnsuitable);
     for name in [".", ".."] {
         assert_eq!(open.load(name, Which::All).unwrap_err().kind(), ErrorKind::Spec);
@@ -62,11 +62,11 @@ fn users_and_chroots() {
     let namespace = format!("chroot-{}", std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos());
     assert_eq!(open.swap(&namespace, &first("", "x")).unwrap(), Swapped::Done);
     let below = format!("{address}/frazil/{namespace}/");
-    let mine = || connect(&format!("zookeeper://me:s3cret@{below}"), PATIENCE).unwrap();
+    let mine = || connect(&format!("zookeeper://me:s3cret@{below}"), TIMEOUT).unwrap();
     assert_eq!(mine().swap("a", &first("", "mine")).unwrap(), Swapped::Done);
     assert_eq!(mine().load("a", Which::All).unwrap().meta.as_deref(), Some("mine"));
     for login in ["", "me:wrong@", "you:s3cret@"] {
-        let mut other = connect(&format!("zookeeper://{login}{below}"), PATIENCE).unwrap();
+        let mut other = connect(&format!("zookeeper://{login}{below}"), TIMEOUT).unwrap();
         for error in [other.load("a", Which::All).err(), other.swap("a", &first("", "x")).err(), other.swap("b", &first("", "x")).err()] {
             let error = error.unwrap();
             assert_eq!(error.kind(), ErrorKind::StoreAuth, "{error}");

@@ -49,7 +49,7 @@ pub(super) fn contract() -> Contract {
 }
 
 /// The time for which a call waits: the clients of servers leave an eighth to the system, and connect in half of the rest.
-pub(super) fn patience_us(calls: &[Call], is_connected: bool) -> u64 {
+pub(super) fn timeout_us(calls: &[Call], is_connected: bool) -> u64 {
     let timeout = timeout(calls);
     let left = timeout - timeout / 8;
     (if is_connected { left } else { left / 2 }).as_micros() as u64
@@ -70,7 +70,7 @@ impl Member {
 
     /// Begins to open a handle.
     pub(super) fn open(&mut self, now_ms: u64) {
-        let until = now_ms + self.program.contract.open_patience().as_millis() as u64;
+        let until = now_ms + self.program.contract.open_timeout().as_millis() as u64;
         self.starting = Some((self.starting.map_or(now_ms, |(since, _)| since), until));
         self.program.open(Some(until));
     }

@@ -4,7 +4,7 @@ use super::super::super::calls::Call;
 use super::super::super::protocol::Reply;
 use super::super::super::worker::Next;
 use super::super::program::{Program, Spans};
-use super::member::{AGAIN_MS, Member, contract, no_answer, patience_us};
+use super::member::{AGAIN_MS, Member, contract, no_answer, timeout_us};
 use super::outcome::Outcome;
 use super::service::Service;
 use crate::error::Result;
@@ -257,7 +257,7 @@ impl Run {
         }
         let connects = !member.is_connected;
         // A server that is there lets everybody in.
-        let waits_us = patience_us(&calls, !connects || !self.is_cut_off(at));
+        let waits_us = timeout_us(&calls, !connects || !self.is_cut_off(at));
         self.requests.insert(request, Request { from: at, asked: calls, connects, outcome: Err(no_answer()) });
         self.plan(WAY_US, Event::Enter(request));
         self.plan(waits_us, Event::Expire(at, request));

@@ -10,7 +10,7 @@ pub(super) fn one_of_many(dir: &Path) {
     println!("ready");
     drop(std::io::stdin().read(&mut [0]));
     let began = Instant::now();
-    // An opener's patience grows with the window. How long a busy machine takes for the crowd is not the point: by default this is 13 s, in which an
+    // An opener's timeout grows with the window. How long a busy machine takes for the crowd is not the point: by default this is 13 s, in which an
     // idle one needs 2, and a program that is refused then may try again.
     let opened = Snowflake::open(&format!("standard store=file:{} window=10m renew=1s", dir.display()));
     let took = began.elapsed().as_millis();

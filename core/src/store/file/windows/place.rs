@@ -177,7 +177,7 @@ impl Folder {
         match Status::at(&path) {
             Ok(left) => {
                 left.check_file()?;
-                patiently(|| fs::remove_file(&path))?;
+                with_retries(|| fs::remove_file(&path))?;
             }
             Err(why) if is_absent(&why) => {}
             Err(why) => return Err(why),
@@ -187,12 +187,12 @@ impl Folder {
 
     /// Gives a file another name, in the place of what has that name.
     pub(in crate::store::file) fn rename(&self, old: &str, new: &str) -> io::Result<()> {
-        patiently(|| fs::rename(self.path.join(old), self.path.join(new)))
+        with_retries(|| fs::rename(self.path.join(old), self.path.join(new)))
     }
 
     fn open_file(&self, name: &str, options: &OpenOptions) -> io::Result<(File, Status)> {
         let path = self.path.join(name);
-        let file = patiently(|| match options.open(&path) {
+        let file = with_retries(|| match options.open(&path) {
             // Windows' word for a folder that is opened to be written to.
             Err(why) if is(&why, &[ERROR_ACCESS_DENIED]) && path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
             opened => opened,
@@ -216,7 +216,7 @@ fn is(why: &io::Error, among: &[WIN32_ERROR]) -> bool {
 }
 
 /// Tries again while another program has the file open and shares it with nobody, or while its name goes away with its last handle.
-fn patiently<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
+fn with_retries<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let mut left = ATTEMPTS;
     loop {
         match work() {

@@ -64,8 +64,8 @@ fn a_silent_server_is_not_asked_again_at_once() {
     }
     let in_time = begun.elapsed() < SILENCE;
     // On a busy machine it reads the question when nobody waits any more.
-    let patience = Instant::now() + TIMEOUT;
-    while asked.load(Ordering::SeqCst) == 0 && Instant::now() < patience {
+    let until = Instant::now() + TIMEOUT;
+    while asked.load(Ordering::SeqCst) == 0 && Instant::now() < until {
         thread::sleep(Duration::from_millis(10));
     }
     let count = asked.swap(0, Ordering::SeqCst);
