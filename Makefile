@@ -62,7 +62,7 @@ lint: ## formatting and lints; warnings fail
 fmt: ## formats Rust and Python
 	@scripts/fmt.sh
 
-generate: ## writes the generated files: errors.json, frazil/lite's tables, the vectors, frazil.h
+generate: ## writes the generated files: errors.json, frazil/lite's tables, the vectors, frazil.h, the notices
 	@scripts/generate.sh
 
 install: ## the C and C++ library, to PREFIX (/usr/local) below DESTDIR; LIBDIR=lib64, lib/x86_64-linux-gnu; LEAN=1: without the clients of servers

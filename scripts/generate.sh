@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the generated files: errors.json, tables.ts of frazil/lite, the vectors, frazil.h, docs/api.md.
+# Writes the generated files: errors.json, tables.ts of frazil/lite, the vectors, frazil.h, docs/api.md, THIRD-PARTY-NOTICES.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh
@@ -8,3 +8,4 @@ FRAZIL_REGENERATE=1 cargo test -q -p frazil --lib lite_tables >/dev/null
 python3 tests/vectors/generate.py
 c-api/generate.sh
 scripts/api.py
+scripts/notices.py

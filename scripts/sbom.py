@@ -26,17 +26,17 @@ def output(*command):
     return done.stdout
 
 
-def generator():
-    """Returns the path of cargo-cyclonedx, which is installed into build unless it is there."""
-    folder = ROOT / f"build/cargo-cyclonedx-{VERSION}"
+def tool(name, version, *options):
+    """Returns the path of a program of crates.io, which is installed into build unless it is there."""
+    folder = ROOT / f"build/{name}-{version}"
     if not (folder / "installed").exists():
         # The flags, the folder and the standard library of a release are for its target, and this is a program of the machine.
         of_the_target = ("CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_UNSTABLE_BUILD_STD")
         env = {name: value for name, value in os.environ.items() if name not in of_the_target}
-        install = ["cargo", "install", "--quiet", "--locked", "--force", "--root", folder, f"cargo-cyclonedx@{VERSION}"]
+        install = ["cargo", "install", "--quiet", "--locked", "--force", "--root", folder, *options, f"{name}@{version}"]
         subprocess.run(install, cwd=ROOT, check=True, env=env, stdout=sys.stderr)
         (folder / "installed").touch()
-    return folder / "bin/cargo-cyclonedx"
+    return folder / "bin" / name
 
 
 def linked(package, target, features):
@@ -58,7 +58,7 @@ def generate(package, target, features):
     options = ["--format", "json", "--spec-version", SPECIFICATION, "--no-build-deps", "--override-filename", name]
     try:
         manifest = ["--manifest-path", manifests[package]]
-        output(generator(), "cyclonedx", "--quiet", *manifest, "--target", target, *options, *features)
+        output(tool("cargo-cyclonedx", VERSION), "cyclonedx", "--quiet", *manifest, "--target", target, *options, *features)
         return json.loads(manifests[package].with_name(f"{name}.json").read_text("utf-8"))
     finally:
         for path in manifests.values():
