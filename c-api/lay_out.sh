@@ -64,7 +64,7 @@ put 644 "$from/${static##*/}" "$static"
 put 644 include/frazil.h include/frazil.h
 put 644 include/frazil.hpp include/frazil.hpp
 put 644 c-api/tsan.supp share/frazil/tsan.supp
-for licence in LICENSE-APACHE LICENSE-MIT; do put 644 $licence share/doc/frazil/$licence; done
+for licence in LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES.txt; do put 644 $licence share/doc/frazil/$licence; done
 
 # A CMake list: a framework's name is two words, and MSVC's way to name its own library is none of CMake's.
 list=$(echo "$native" | sed 's|/defaultlib:[^ ]*||g; s/-framework /-framework@/g; s/^ *//; s/ *$//; s/  */;/g; s/-framework@/-framework /g')

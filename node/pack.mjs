@@ -1,5 +1,5 @@
-// Packs what npm publishes: the package itself, and the package of one platform with its addon and the list of the crates in it, which
-// scripts/sbom.py has made.
+// Packs what npm publishes: the package itself, and the package of one platform with its addon, the licences of the crates in it, and their
+// list, which scripts/sbom.py has made.
 // usage: node node/pack.mjs TRIPLE ADDON FOLDER [LIST]
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 const main = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
 const { binaryName, targets } = main.napi
 const licences = ['LICENSE-MIT', 'LICENSE-APACHE']
+const notices = 'THIRD-PARTY-NOTICES.txt'
 const listed = list ? ['sbom.cdx.json'] : []
 
 /** The package.json of a target's package: npm installs it where `os`, `cpu` and `libc` fit. */
@@ -25,7 +26,7 @@ function packageOf(triple) {
   const description = `The addon of frazil for ${platform}`
   return {
     name: `frazil-${platform}`, version, description, homepage, bugs, repository, license, engines, os: [os], cpu: [cpu],
-    ...(libc && { libc: [libc] }), main: file, files: [file, ...listed, ...licences],
+    ...(libc && { libc: [libc] }), main: file, files: [file, ...listed, ...licences, notices],
   }
 }
 
@@ -59,6 +60,7 @@ for (const manifest of platforms) {
   const to = write(manifest, readme, licences)
   if (manifest === platforms[targets.indexOf(target)]) {
     copyFileSync(addon, join(to, manifest.main))
+    copyFileSync(join(here, '..', notices), join(to, notices))
     listed.forEach(name => copyFileSync(list, join(to, name)))
     pack(to)
   }

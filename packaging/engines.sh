@@ -14,6 +14,7 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml")
 # As c-api/build.rs names it.
 abi=${version%%.*}
 [ "$abi" != 0 ] || abi=${version%.*}
+notices=$root/THIRD-PARTY-NOTICES.txt
 nuget=$out/nuget/layout unity=$out/unity unreal=$out/unreal/Frazil godot=$out/godot/addons/frazil
 rm -rf "$out"/{nuget,unity,unreal,godot}
 
@@ -37,15 +38,21 @@ fill nuget/content-types.xml "$nuget/[Content_Types].xml"
 fill nuget/rels.xml "$nuget/_rels/.rels"
 put "$root/packaging/csharp/README.md" "$nuget/README.md"
 licence "$nuget/LICENSE.txt"
+put "$notices" "$nuget/THIRD-PARTY-NOTICES.txt"
 fill unity/package.json "$unity/package.json"
 put "$root/packaging/csharp/README.md" "$unity/README.md"
 sed "s|](docs/|](https://github.com/frazil/frazil/blob/main/docs/|g" "$root/CHANGELOG.md" > "$unity/CHANGELOG.md"
 licence "$unity/LICENSE.md"
+# Unity's name for it.
+put "$notices" "$unity/Third Party Notices.md"
 put "$root/packaging/unity/FrazilSharp.asmdef" "$unity/Runtime/FrazilSharp.asmdef"
 put "$root/packaging/csharp/Snowflake.cs" "$unity/Runtime/Snowflake.cs"
 fill unreal/Frazil.Build.cs "$unreal/Frazil.Build.cs"
+licence "$unreal/LICENSE.txt"
+put "$notices" "$unreal/THIRD-PARTY-NOTICES.txt"
 mkdir -p "$godot"
 licence "$godot/LICENSE.txt"
+put "$notices" "$godot/THIRD-PARTY-NOTICES.txt"
 libraries='' dependencies=''
 
 for platform; do

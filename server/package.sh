@@ -1,7 +1,7 @@
 #!/bin/sh
 # Packs frazil-server as it is released, for TARGET, which is one of musl: build/package/server/frazil-server-VERSION-TARGET.tar.gz. The program
 # is static, so that it runs on any Linux, and in an image without a libc. The crates that are linked into it are listed in the archive, and
-# beside it.
+# beside it; the archive has their licences.
 set -eu
 cd "$(dirname "$0")/.."
 case ${TARGET:-} in
@@ -15,7 +15,8 @@ name=frazil-server-$version-$TARGET out=build/package/server
 rm -rf $out
 python3 scripts/sbom.py "$out/$name.cdx.json" frazil-server
 mkdir -p "$out/$name"
-cp "$from/frazil-server" server/dist/frazil-server.service server/dist/frazil-server.socket LICENSE-MIT LICENSE-APACHE "$out/$name/"
+cp "$from/frazil-server" server/dist/frazil-server.service server/dist/frazil-server.socket LICENSE-MIT LICENSE-APACHE THIRD-PARTY-NOTICES.txt \
+    "$out/$name/"
 cp "$out/$name.cdx.json" "$out/$name/frazil-server.cdx.json"
 # The archive is root's, whoever made it.
 tar -czf "$out/$name.tar.gz" -C $out --owner=0 --group=0 "$name"

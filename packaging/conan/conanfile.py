@@ -39,7 +39,7 @@ class Frazil(ConanFile):
         members = re.findall(r'"(.+?)"', members)
         for folder in ("core", "c-api", "include", *(f"{member}/src" for member in members)):
             copy(self, "*", root / folder, here / folder)
-        files = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "node/build.rs"]
+        files = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt", "node/build.rs"]
         for file in [*files, *(f"{member}/Cargo.toml" for member in members)]:
             shutil.copy(root / file, here / file)
 
@@ -65,7 +65,8 @@ class Frazil(ConanFile):
 
     def package(self):
         copy(self, "*", self._installed(), self.package_folder)
-        copy(self, "LICENSE-*", self.source_folder, Path(self.package_folder) / "licenses")
+        for licences in ("LICENSE-*", "THIRD-PARTY-NOTICES.txt"):
+            copy(self, licences, self.source_folder, Path(self.package_folder) / "licenses")
         lib = Path(self.package_folder) / "lib"
         for kind in ["*.a"] if self.options.shared else ["*.so*", "*.dylib"]:
             rm(self, kind, lib)

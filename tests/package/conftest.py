@@ -17,6 +17,8 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 PACKAGES = os.environ.get("FRAZIL_PACKAGES")
+# What each artefact with a binary holds.
+NOTICES = (ROOT / "THIRD-PARTY-NOTICES.txt").read_bytes()
 HOST = re.search(r"^host: (.*)$", subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout, re.MULTILINE)[1]
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import HOST, PACKAGES, ROOT, VERSION, names_its_crates, shares_the_unwinder
+from conftest import HOST, NOTICES, PACKAGES, ROOT, VERSION, names_its_crates, shares_the_unwinder
 
 MAJOR, MINOR, PATCH = map(int, VERSION.split("."))
 GUIDE = (ROOT / "docs/c-cpp.md").read_text()
@@ -250,6 +250,11 @@ def test_unreals_item_ids(tmp_path, prefix):
     mints(tmp_path / "app")
 
 
+def test_the_licences_of_what_is_linked_in(prefix, lean):
+    for installed in (prefix, lean):
+        assert (installed / "share/doc/frazil/THIRD-PARTY-NOTICES.txt").read_bytes() == NOTICES
+
+
 def test_release_archive(prefix, lean, packages):
     if not packages:
         pytest.skip("debug libraries are large, and run on this machine's glibc")
@@ -267,7 +272,7 @@ def test_make_install(project, packages):
     if not packages:
         pytest.skip("a release build for this machine takes minutes")
     variables = ["PREFIX=/opt/frazil", f"DESTDIR={project}/root", "LIBDIR=lib64"]
-    assert run("make", "-C", ROOT, "install", *variables).count("\ninstalled ") == 12
+    assert run("make", "-C", ROOT, "install", *variables).count("\ninstalled ") == 13
     installed = project / "root/opt/frazil"
     library = installed / "lib64/libfrazil.so"
     assert ".symtab" not in run("readelf", "--wide", "--sections", library)

@@ -13,7 +13,7 @@ import zipfile
 from xml.etree import ElementTree
 
 import pytest
-from conftest import HOST, ROOT, VERSION
+from conftest import HOST, NOTICES, ROOT, VERSION
 
 GUIDE = (ROOT / "docs/c-cpp.md").read_text()
 STAND_INS = ROOT / "tests/package/stand_ins"
@@ -128,6 +128,18 @@ def test_the_nuspec_and_the_folders_of_the_nupkg(nupkg):
     natives = [name.split("/") for name in nupkg.namelist() if name.startswith("runtimes/")]
     # All of a system's files come into one folder, and Windows and macOS do not tell Frazil.dll from frazil.dll.
     assert all(len(parts) == 4 and parts[2] == "native" and parts[3].lower() != assembly.split("/")[-1].lower() for parts in natives)
+
+
+def test_the_licences_are_in_every_package(laid_out, nupkg):
+    packages = {
+        "unity": ("LICENSE.md", "Third Party Notices.md"),
+        "godot/addons/frazil": ("LICENSE.txt", "THIRD-PARTY-NOTICES.txt"),
+        "unreal/Frazil": ("LICENSE.txt", "THIRD-PARTY-NOTICES.txt"),
+    }
+    for folder, (own, others) in packages.items():
+        assert (laid_out / folder / own).read_bytes() == nupkg.read("LICENSE.txt")
+        assert (laid_out / folder / others).read_bytes() == NOTICES
+    assert nupkg.read("THIRD-PARTY-NOTICES.txt") == NOTICES
 
 
 def test_every_platform_has_its_library(every):

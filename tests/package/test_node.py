@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from conftest import PACKAGES, ROOT, names_its_crates, shares_the_unwinder
+from conftest import NOTICES, PACKAGES, ROOT, names_its_crates, shares_the_unwinder
 
 TOOLS = ROOT / "tests/node/node_modules/.bin"
 # An ID, its time, node and sequence.
@@ -81,6 +81,7 @@ def test_npm_installs_frazil_and_the_package_of_this_platform(installed, platfor
             "README.md",
         }
         assert {"LICENSE-MIT", "LICENSE-APACHE"} < set(manifest["files"])
+    assert (modules / platform["name"] / "THIRD-PARTY-NOTICES.txt").read_bytes() == NOTICES
 
 
 def test_npm_shows_no_link_to_a_file_that_it_has_not(installed):

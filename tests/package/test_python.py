@@ -13,7 +13,7 @@ from email.parser import BytesParser
 from pathlib import Path
 
 import pytest
-from conftest import PACKAGES, ROOT, names_its_crates, shares_the_unwinder
+from conftest import NOTICES, PACKAGES, ROOT, names_its_crates, shares_the_unwinder
 
 FOLDER = Path(PACKAGES, "python").resolve() if PACKAGES else ROOT / "build/wheels"
 TOOLS = ROOT / "build/tools/bin"
@@ -176,10 +176,13 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as files:
         names = {re.sub(r"^frazil-[^/]*\.dist-info/", "", name) for name in files.namelist()}
         native = files.getinfo("frazil/_frazil.abi3.so")
+        [notices] = [name for name in files.namelist() if name.endswith(".dist-info/licenses/THIRD-PARTY-NOTICES.txt")]
+        assert files.read(notices) == NOTICES
     package = ROOT / "python/frazil"
     paths = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     sources = {f"frazil/{path.relative_to(package)}" for path in paths}
-    about = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE-APACHE", "licenses/LICENSE-MIT"}
+    about = {"METADATA", "RECORD", "WHEEL", "entry_points.txt"}
+    about |= {f"licenses/{name}" for name in ("LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES.txt")}
     listed = {"sboms/frazil.cdx.json"} if PACKAGES else set()
     assert names == sources | about | listed | {"frazil/_frazil.abi3.so"}
     assert not PACKAGES or native.file_size <= 7_500_000, "the extension is stripped and has no more than 7.5 MB"
@@ -243,7 +246,8 @@ def test_the_source_distribution_builds(python, example, tmp_path):
     (source,) = FOLDER.glob("frazil-*.tar.gz")
     with tarfile.open(source) as files:
         names = {name.split("/", 1)[1] for name in files.getnames()}
-    assert {"Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "README.md", "core/src/lib.rs", "python/src/lib.rs"} <= names
+    assert {"Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt", "README.md"} <= names
+    assert {"core/src/lib.rs", "python/src/lib.rs"} <= names
     assert not [name for name in names if name.startswith(("tests/", "node/", "c-api/", "bench/"))]
 
     target = tmp_path / "target"

@@ -47,7 +47,7 @@ def test_installed():
     assert Path(frazil.__file__).is_relative_to(sys.prefix), "the tests run against the wheel: python/build.sh"
     assert frazil.__version__ == metadata.version("frazil")
     files = {file.name for file in metadata.files("frazil")}
-    assert {"py.typed", "_frazil.pyi", "LICENSE-MIT", "LICENSE-APACHE"} <= files
+    assert {"py.typed", "_frazil.pyi", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt"} <= files
 
 
 def test_the_command(tmp_path):

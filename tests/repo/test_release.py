@@ -141,6 +141,28 @@ def test_each_platform_leaves_what_comes_from_one(release, tmp_path):
         assert sorted(str(path.relative_to(tmp_path / "build/package")) for path in tmp_path.rglob("frazil-*")) == sorted(kept)
 
 
+def test_the_server_comes_with_the_licences_of_what_is_linked_in(release, tmp_path):
+    """Its archive, whose build is a stand-in here, and its images."""
+    for name in ("server/package.sh", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "server/dist", tmp_path / "server/dist")
+    (tmp_path / "frazil-server").touch()
+    (tmp_path / "scripts/release-build.sh").write_text("#!/bin/sh\necho .\n")
+    (tmp_path / "scripts/release-build.sh").chmod(0o755)
+    document = "import pathlib, sys\nfile = pathlib.Path(sys.argv[1])\nfile.parent.mkdir(parents=True)\nfile.touch()\n"
+    (tmp_path / "scripts/sbom.py").write_text(document)
+    assert release("server/package.sh", TARGET="x86_64-unknown-linux-musl") == (0, "")
+    [path] = tmp_path.glob("build/package/server/*.tar.gz")
+    with tarfile.open(path) as archive:
+        held = {pathlib.Path(member.name).name: archive.extractfile(member).read() for member in archive if member.isreg()}
+    assert held["THIRD-PARTY-NOTICES.txt"] == (ROOT / "THIRD-PARTY-NOTICES.txt").read_bytes()
+
+    copied = set(re.findall(r"\$TARGETARCH/(\S+)", (ROOT / "server/dist/Containerfile.release").read_text()))
+    assert {"frazil-server", "frazil-server.cdx.json", "THIRD-PARTY-NOTICES.txt"} <= copied <= set(held)
+    assert "/frazil/THIRD-PARTY-NOTICES.txt " in (ROOT / "server/dist/Containerfile").read_text()
+
+
 def test_sums_of_what_is_downloaded(release, tmp_path):
     names = ["c/frazil-7.8.9-a.tar.gz", "c/frazil-7.8.9-a.cdx.json", "server/frazil-server-7.8.9-a.tar.gz"]
     names += ["engines/Frazil.7.8.9.nupkg", "crates/frazil-cli-7.8.9.cdx.json"]
