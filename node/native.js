@@ -33,8 +33,9 @@ function onMusl() {
 
 function platformHere() {
   const { arch, platform } = process
-  const abi = platform === 'linux' ? (onMusl() ? '-musl' : '-gnu') : platform === 'win32' ? '-msvc' : ''
-  return `${platform}-${arch}${abi}`
+  const libc = platform === 'linux' ? (onMusl() ? '-musl' : '-gnu') : platform === 'win32' ? '-msvc' : ''
+  const abi = platform === 'linux' && arch === 'arm' ? 'eabihf' : ''
+  return `${platform}-${arch}${libc}${abi}`
 }
 
 // Each name stands in full, for tools that collect what a program needs. A bundler that gives up here quotes the line.
@@ -49,6 +50,10 @@ function load(platform) {
         return require('frazil-linux-x64-musl') // leave external
       case 'linux-arm64-musl':
         return require('frazil-linux-arm64-musl') // leave external
+      case 'linux-arm-gnueabihf':
+        return require('frazil-linux-arm-gnueabihf') // leave external
+      case 'linux-arm-musleabihf':
+        return require('frazil-linux-arm-musleabihf') // leave external
       case 'darwin-x64':
         return require('frazil-darwin-x64') // leave external
       case 'darwin-arm64':

@@ -18,8 +18,8 @@ const listed = list ? ['sbom.cdx.json'] : []
 function packageOf(triple) {
   const [machine, , system, abi] = triple.split('-')
   const os = { windows: 'win32' }[system] ?? system
-  const cpu = { x86_64: 'x64', aarch64: 'arm64' }[machine]
-  const libc = { gnu: 'glibc', musl: 'musl' }[abi]
+  const cpu = { x86_64: 'x64', aarch64: 'arm64', armv7: 'arm' }[machine]
+  const libc = { gnu: 'glibc', musl: 'musl' }[abi?.replace('eabihf', '')]
   const platform = [os, cpu, abi].filter(Boolean).join('-')
   const { version, homepage, bugs, repository, license, engines } = main
   const file = `${binaryName}.${platform}.node`

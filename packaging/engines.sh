@@ -64,6 +64,8 @@ for platform; do
         aarch64-unknown-linux-gnu) rid=linux-arm64 in_unreal=LinuxArm64 in_godot=linux.arm64 zig=aarch64-linux-gnu ;;
         x86_64-unknown-linux-musl) rid=linux-musl-x64 ;;
         aarch64-unknown-linux-musl) rid=linux-musl-arm64 ;;
+        armv7-unknown-linux-gnueabihf) rid=linux-arm in_godot=linux.arm32 zig=arm-linux-gnueabihf ;;
+        armv7-unknown-linux-musleabihf) rid=linux-musl-arm ;;
         x86_64-apple-darwin) rid=osx-x64 in_unity='OSXUniversal OSX x86_64' in_godot=macos.x86_64 zig=x86_64-macos ;;
         aarch64-apple-darwin) rid=osx-arm64 in_unity='OSXUniversal OSX ARM64' in_unreal=Mac in_godot=macos.arm64 zig=aarch64-macos ;;
         x86_64-pc-windows-*) rid=win-x64 in_unity='Win64 Windows x86_64' in_unreal=Win64 in_godot=windows.x86_64 zig=x86_64-windows-gnu ;;

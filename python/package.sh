@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.."
 . scripts/release-settings.sh
 
 case $TARGET in
-    *-linux-gnu) set -- --zig --compatibility manylinux2014 "$@" ;;
-    *-linux-musl) set -- --zig --compatibility musllinux_1_2 "$@" ;;
+    *-linux-gnu*) set -- --zig --compatibility manylinux2014 "$@" ;;
+    *-linux-musl*) set -- --zig --compatibility musllinux_1_2 "$@" ;;
     *) set -- --compatibility pypi "$@" ;;
 esac
 

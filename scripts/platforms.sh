@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # Builds the core, the bindings and the release's packages for other systems within a folder of Debian's unstable release, and runs their
-# tests: for Windows under Wine, for arm64 under QEMU, for musl with its own loader. The last lines are a table of what ran, what was left
+# tests: for Windows under Wine, for arm64 and 32-bit ARM under QEMU, for musl with its own loader. The last lines are a table of what ran, what was left
 # out, and why.
-# usage: scripts/platforms.sh [windows | arm64 | musl | check | quick]...
+# usage: scripts/platforms.sh [windows | arm64 | arm | musl | check | quick]...
 #        quick: the core on Windows, in some two minutes once it was built, for `make test`
 #        as root, on Debian; FRAZIL_PLATFORMS is the folder (~/.cache/frazil/platforms): 15 GB in the end, made once in some 12 minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${FRAZIL_PLATFORMS:-${XDG_CACHE_HOME:-$HOME/.cache}/frazil/platforms}
-wanted=${*:-windows arm64 musl check}
+wanted=${*:-windows arm64 arm musl check}
 # The compiler alone looks at these.
 checked='aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-msvc aarch64-pc-windows-msvc x86_64-unknown-freebsd
-    armv7-unknown-linux-gnueabihf riscv64gc-unknown-linux-gnu wasm32-wasip1'
+    riscv64gc-unknown-linux-gnu wasm32-wasip1'
 
 for part in $wanted; do
-    case $part in windows | arm64 | musl | check | quick) ;; *) echo "$part is none of: windows arm64 musl check quick" >&2; exit 2 ;; esac
+    case $part in windows | arm64 | arm | musl | check | quick) ;; *) echo "$part is none of: windows arm64 arm musl check quick" >&2; exit 2 ;; esac
 done
 if [ "$(id -u)" != 0 ]; then
     echo "make platforms needs root, because it makes a system of its own in $folder" >&2
@@ -29,7 +29,7 @@ scripts/platforms/folder.sh "$folder"
 find "$folder/tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -z --cached --others --exclude-standard | tar --create --null --ignore-failed-read --files-from - 2> /dev/null | tar x -C "$folder/tree"
 
-# A user namespace, with all accounts, has a rule of its own by which the kernel runs arm64's programs with QEMU. It ends with this script.
+# A user namespace, with all accounts, has a rule of its own by which the kernel runs ARM's programs with QEMU. It ends with this script.
 unshare --user tail --pid=$$ --follow /dev/null 9>&- &
 namespace=$!
 until [ "$(readlink /proc/$namespace/ns/user)" != "$(readlink /proc/self/ns/user)" ]; do sleep 0.1; done
@@ -39,9 +39,9 @@ echo '0 0 4294967295' > /proc/$namespace/gid_map
 # The tree's last change: its copy has no history.
 changed=$(git log -1 --format=%ct)
 
-# Runs a command within the folder's system of x86-64, or that of arm64. The mounts end with it, and all of it with this script.
+# Runs a command within the folder's system of x86-64, arm64 or 32-bit ARM. The mounts end with it, and all of it with this script.
 # RUSTC_BOOTSTRAP lets a stable cargo take -Zbuild-std.
-within() { # sid|arm64 COMMAND
+within() { # sid|arm64|arm COMMAND
     # shellcheck disable=SC2016
     nsenter --user --target $namespace setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child bash -c '
         root=$1/$2
@@ -52,8 +52,12 @@ within() { # sid|arm64 COMMAND
         mount --rbind /dev "$root/dev"
         mount -t proc proc "$root/proc"
         mount -t binfmt_misc binfmt_misc "$root/proc/sys/fs/binfmt_misc"
-        printf "%s" ":arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:$4:$1/sid/usr/bin/qemu-aarch64:FPC" \
-            > "$root/proc/sys/fs/binfmt_misc/register"
+        # A program is known by the head of its file: its class of 64 or 32 bits, its kind (2, or 3 where it may lie anywhere), its machine.
+        for rule in aarch64:02:b7 arm:01:28; do
+            IFS=: read -r name class machine <<< "$rule"
+            printf "%s" ":$name:M::\x7fELF\x$class\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x$machine\x00:$4:$1/sid/usr/bin/qemu-$name:FPC" \
+                > "$root/proc/sys/fs/binfmt_misc/register"
+        done
         exec chroot "$root" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LANG=C.UTF-8 CARGO_HOME=/cargo \
             CARGO_TARGET_DIR=/build CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_BUILD_STD=std,panic_unwind,test \
             SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt \
@@ -92,6 +96,9 @@ for part in $wanted; do
         windows) rows x86_64-pc-windows-gnu sid windows.sh $core cli command kills c python node server ;;
         quick) rows x86_64-pc-windows-gnu sid windows.sh core values ;;
         arm64) rows aarch64-unknown-linux-gnu arm64 linux.sh $core $processes c python node ;;
+        arm)
+            rows armv7-unknown-linux-gnueabihf arm linux.sh $core $processes c python node
+            rows armv7-unknown-linux-musleabihf arm linux.sh c ;;
         musl)
             rows x86_64-unknown-linux-musl sid linux.sh $core $processes c python node server
             rows aarch64-unknown-linux-musl arm64 linux.sh c node server ;;

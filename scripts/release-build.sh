@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . scripts/release-settings.sh
 
 case $TARGET in
-    *-linux-gnu) cargo-zigbuild rustc --quiet --locked --release --target "$TARGET.2.17" "$@" ;;
+    *-linux-gnu*) cargo-zigbuild rustc --quiet --locked --release --target "$TARGET.2.17" "$@" ;;
     *-linux-*) cargo-zigbuild rustc --quiet --locked --release --target "$TARGET" "$@" ;;
     *) cargo rustc --quiet --locked --release --target "$TARGET" "$@" ;;
 esac

@@ -10,19 +10,23 @@ CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "--remap-path-prefix=$(native "${CAR
     "--remap-path-prefix=$(native "$PWD")=/frazil")
 # A library that is loaded into a process takes that process' libc; a program may have its own, and zig has what it is linked with.
 case $TARGET-${LINK:-} in
-    *-linux-musl-) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Ctarget-feature=-crt-static) ;;
+    *-linux-musl*-) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Ctarget-feature=-crt-static) ;;
     *-linux-musl-static) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Clink-self-contained=no) ;;
 esac
 # zig links an unwinder of its own into each library. A thread's end (pthread_exit) or an exception in frames of ours would then meet two of them,
 # and each takes the other's state for its own. A stand-in with the names that Rust calls has the library use the process's unwinder instead.
 case $TARGET in
-    *-linux-gnu)
+    *-linux-gnu*)
         unwinder=$PWD/build/tools/unwinder/$TARGET/libgcc_s.so.1
         if [ ! -e "$unwinder" ]; then
             mkdir -p "${unwinder%/*}"
             printf 'void _Unwind_%s(void) {}\n' Backtrace DeleteException FindEnclosingFunction GetCFA GetDataRelBase GetIP GetIPInfo \
                 GetLanguageSpecificData GetRegionStart GetTextRelBase RaiseException Resume SetGR SetIP > "$unwinder.c"
-            python-zig cc -target "${TARGET%%-*}-linux-gnu" -shared -nostdlib -Wl,-soname,libgcc_s.so.1 -o "$unwinder.new" "$unwinder.c"
+            # The names that 32-bit ARM has in place of some of them.
+            printf 'void %s(void) {}\n' _Unwind_Complete _Unwind_VRS_Get _Unwind_VRS_Set __gnu_unwind_frame \
+                __aeabi_unwind_cpp_pr0 __aeabi_unwind_cpp_pr1 __aeabi_unwind_cpp_pr2 >> "$unwinder.c"
+            zig=$(echo "$TARGET" | sed 's/^armv7/arm/; s/-unknown//')
+            python-zig cc -target "$zig" -shared -nostdlib -Wl,-soname,libgcc_s.so.1 -o "$unwinder.new" "$unwinder.c"
             mv "$unwinder.new" "$unwinder"
         fi
         CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" "-Clink-arg=$unwinder")

@@ -2,7 +2,7 @@
 # A step of the release workflow on one platform: TARGET, or this machine. The workflow holds no more logic than which step is next.
 # usage: [TARGET=triple] scripts/release.sh STEP
 #   build                  builds what is released into build/package, and shows its sizes
-#   try                    installs and runs it, where libc is musl in containers of Alpine
+#   try                    installs and runs it, where libc is musl in containers of Alpine, and for 32-bit ARM under QEMU
 #   free-threaded PYTHON.. builds the wheels of free-threaded Pythons, in place of the others
 #   leave                  removes what every platform makes alike: it comes from one
 #   crates                 lists the crates that the command line of crates.io is linked with
@@ -31,10 +31,19 @@ case ${1:-} in
                 sudo env "PATH=$PATH" "HOME=$HOME" scripts/setup.sh --package
                 python/build.sh
                 FRAZIL_PACKAGES=build/package .venv/bin/python -m pytest -q tests/package ;;
-            *-linux-musl)
-                docker run --rm --volume "$PWD:/frazil:ro" python:3.13-alpine /frazil/scripts/smoke.sh python
-                docker run --rm --volume "$PWD:/frazil:ro" node:22-alpine /frazil/scripts/smoke.sh node
-                scripts/smoke.sh server ;;
+            *-linux-musl* | armv7-*)
+                image=slim platform=()
+                case $TARGET in *-musl*) image=alpine ;; esac
+                case $TARGET in
+                    armv7-*)
+                        # With it the kernel runs other processors' programs.
+                        sudo apt-get install --yes qemu-user-static
+                        platform=(--platform linux/arm/v7) ;;
+                esac
+                for tried in python:3.13 node:22; do
+                    docker run --rm "${platform[@]}" --volume "$PWD:/frazil:ro" "$tried-$image" /frazil/scripts/smoke.sh "${tried%:*}"
+                done
+                case $TARGET in *-linux-musl) scripts/smoke.sh server ;; esac ;;
             *)
                 scripts/smoke.sh python
                 scripts/smoke.sh node ;;

@@ -7,7 +7,8 @@ left_out() { # SUITE
     local on of name why
     # shellcheck disable=SC2034
     while read -r on of name why; do
-        [ "$on $of" != "$system $1" ] || echo "$name"
+        # shellcheck disable=SC2053
+        if [[ $system == $on && $of == "$1" ]]; then echo "$name"; fi
     done < scripts/platforms/left-out
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the folder of platforms.sh, unless it is there: Debian's unstable release in sid/, whose rustc builds std for any target, the parts
-# of its arm64 that programs need in arm64/, and the interpreters of other systems.
+# of its arm64 and armhf that programs need in arm64/ and arm/, and the interpreters of other systems.
 # usage: scripts/platforms/folder.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -67,7 +67,12 @@ windows() {
 
 debian sid amd64 apt ca-certificates,python3-venv,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64,qemu-user,musl-tools,make,automake,libtool,libltdl-dev,linux-libc-dev,libfaketime,mount,e2fsprogs,procps
 # Extracted and not configured: no program of its own runs for that.
-debian arm64 arm64 extract bash,coreutils,dash,diffutils,findutils,grep,gzip,hostname,sed,tar,util-linux,procps,python3-venv,musl,libfaketime,mount,e2fsprogs,libstdc++6
+programs=bash,coreutils,dash,diffutils,findutils,grep,gzip,hostname,sed,tar,util-linux,procps,python3-venv,musl,libfaketime,mount,e2fsprogs,libstdc++6
+debian arm64 arm64 extract $programs
+# PyPI and npm have few of these for it.
+debian arm armhf extract "$programs,nodejs,npm,$(printf ',python3-%s' $pytest numpy pandas | cut -c 2-)"
+# NumPy's libraries have alternatives, between which no script has chosen.
+for library in blas lapack; do ln -sf "$library/lib$library.so.3" "$folder/arm/usr/lib/arm-linux-gnueabihf/"; done
 windows
 linux_node sid/opt/node x86_64-manylinux_2_28
 linux_node sid/opt/node-musl x86_64-unknown-linux-musl

@@ -3,12 +3,13 @@
 # release's own scripts; the others test those packages, installed. The last line is libtest's.
 # usage: scripts/platforms/linux.sh build | core | a file of core/tests | c | python | node | server    TARGET
 set -euo pipefail
-case $2 in *-musl) system=musl ;; aarch64-*) system=arm64 ;; esac
+case $2 in *-musl*) system=musl ;; aarch64-*) system=arm64 ;; armv7-*) system=arm ;; esac
 . scripts/platforms/common.sh
 packages=/build/packages/$target out=/build/linux/$target
 # Node and Python for this system's libc; sid has others to build with.
 node=/opt/node python=/usr pytest=/opt/pytest
 [ $system != musl ] || node=/opt/node-musl python=/opt/python-musl pytest=/opt/pytest-musl
+[ $system != arm ] || node=/usr pytest=/usr/lib/python3/dist-packages
 mkdir -p "$packages" "$out" build
 ln -sfn "$packages" build/package
 export FRAZIL_HOME=/tmp/frazil-home
@@ -20,11 +21,12 @@ build() {
     c-api/package.sh
     node/package.sh
     python/package.sh
-    [ $system != musl ] || server/package.sh
+    case $target in *-linux-musl) server/package.sh ;; esac
     . scripts/release-settings.sh
     unset CARGO_ENCODED_RUSTFLAGS
     # The programs of C's tests, as a user would link them. A program without a dynamic linker has the static library.
     local zig=${target/-unknown/} cases native
+    zig=${zig/armv7/arm}
     rm -rf "$out"
     mkdir -p "$out"
     tar xzf "$packages"/c/frazil-*-"$target".tar.gz -C "$out" --strip-components=1
@@ -37,11 +39,10 @@ build() {
     # shellcheck disable=SC2086
     python-zig cc -target "$zig" $([ $system != musl ] || echo -static) -std=c99 -I"$out/include" -Itests/c -I"$out" tests/c/cases.c \
         "$out/lib/libfrazil.a" $native -o "$out/cases_static"
-    # The core's own tests run once with musl, and once on arm64. Unoptimised they would take hours there.
-    if [ "$target" != aarch64-unknown-linux-musl ]; then
-        [ $system != musl ] || export RUSTFLAGS="$RUSTFLAGS -Ctarget-feature=-crt-static"
-        CARGO_PROFILE_DEV_OPT_LEVEL=1 build_tests cargo-zigbuild -p frazil --features stores,admin,lend
-    fi
+    # The core's own tests run once with musl, and once on each processor. Unoptimised they would take hours there.
+    case $target in a*-musl*) return ;; esac
+    [ $system != musl ] || export RUSTFLAGS="$RUSTFLAGS -Ctarget-feature=-crt-static"
+    CARGO_PROFILE_DEV_OPT_LEVEL=1 build_tests cargo-zigbuild -p frazil --features stores,admin,lend
 }
 
 # Runs a program, whose output is in a file too.

@@ -24,6 +24,7 @@ NUSPEC = "{http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd}"
 # Of Microsoft's nuget.exe 5.8.0.
 NUGET_SHA256 = "5c5b9c96165d3283b2cb9e5b65825d343e0e7139b9e70a250b4bb24c2285f3ba"
 TARGETS = [f"{processor}-unknown-linux-{libc}" for processor in ("x86_64", "aarch64") for libc in ("gnu", "musl")]
+TARGETS += ["armv7-unknown-linux-gnueabihf", "armv7-unknown-linux-musleabihf"]
 TARGETS += ["x86_64-apple-darwin", "aarch64-apple-darwin", "x86_64-pc-windows-msvc", "aarch64-pc-windows-msvc"]
 
 
@@ -146,9 +147,10 @@ def test_every_platform_has_its_library(every):
     [package] = (every / "nuget").iterdir()
     with zipfile.ZipFile(package) as archive:
         natives = [name for name in archive.namelist() if name.startswith("runtimes/")]
-    rids = ["linux-arm64", "linux-musl-arm64", "linux-musl-x64", "linux-x64", "osx-arm64", "osx-x64", "win-arm64", "win-x64"]
+    rids = ["linux-arm", "linux-arm64", "linux-musl-arm", "linux-musl-arm64", "linux-musl-x64", "linux-x64"]
+    rids += ["osx-arm64", "osx-x64", "win-arm64", "win-x64"]
     assert sorted(name.split("/")[1] for name in natives) == rids
-    assert len(gdextension(every)["libraries"]) == 6
+    assert len(gdextension(every)["libraries"]) == 7
 
 
 def test_the_release_has_the_library_of_every_archive(archives, released):
@@ -341,7 +343,7 @@ def test_the_gdextension_file(laid_out):
     assert list(config["libraries"]) == list(config["dependencies"])
     named = set()
     for feature, library in config["libraries"].items():
-        assert re.fullmatch(r"(linux|macos|windows)\.(x86_64|arm64)", feature)
+        assert re.fullmatch(r"(linux|macos|windows)\.(x86_64|arm64|arm32)", feature)
         [dependency] = json.loads(config["dependencies"][feature])
         named |= {json.loads(library), dependency}
     assert {str(path.relative_to(addon)) for path in addon.rglob("bin/*/*")} == named

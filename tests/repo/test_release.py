@@ -163,6 +163,31 @@ def test_the_server_comes_with_the_licences_of_what_is_linked_in(release, tmp_pa
     assert "/frazil/THIRD-PARTY-NOTICES.txt " in (ROOT / "server/dist/Containerfile").read_text()
 
 
+@pytest.mark.parametrize(
+    "target, images",
+    [
+        ("x86_64-unknown-linux-musl", ["python:3.13-alpine", "node:22-alpine"]),
+        ("armv7-unknown-linux-gnueabihf", ["python:3.13-slim", "node:22-slim"]),
+        ("armv7-unknown-linux-musleabihf", ["python:3.13-alpine", "node:22-alpine"]),
+    ],
+)
+def test_what_cannot_run_on_the_runner_is_tried_in_containers(release, tmp_path, target, images):
+    """Their commands, with stand-ins for the programs of the runner."""
+    for program in ("docker", "sudo", "scripts/smoke.sh"):
+        (tmp_path / program).write_text(f'#!/bin/sh\necho "{program.split("/")[-1]} $*"\n')
+        (tmp_path / program).chmod(0o755)
+    began, platform = ["sudo apt-get install --yes qemu-user-static"], "--platform linux/arm/v7 "
+    if not target.startswith("armv7"):
+        began, platform = [], ""
+    ended = ["smoke.sh server"] if target.endswith("-musl") else []
+    tried = [(image, image.split(":")[0]) for image in images]
+    expected = [
+        f"docker run --rm {platform}--volume {tmp_path}:/frazil:ro {image} /frazil/scripts/smoke.sh {what}" for image, what in tried
+    ]
+    status, told = release("scripts/release.sh", "try", TARGET=target, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert (status, told.splitlines()) == (0, [*began, *expected, *ended])
+
+
 def test_sums_of_what_is_downloaded(release, tmp_path):
     names = ["c/frazil-7.8.9-a.tar.gz", "c/frazil-7.8.9-a.cdx.json", "server/frazil-server-7.8.9-a.tar.gz"]
     names += ["engines/Frazil.7.8.9.nupkg", "crates/frazil-cli-7.8.9.cdx.json"]

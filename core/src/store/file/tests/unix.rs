@@ -288,7 +288,8 @@ fn no_space_for_another(dir: &Path) {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_faked_clock_does_not_turn_the_stores() {
-    let multiarch = ["x86_64", "aarch64"].map(|machine| format!("/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1"));
+    let multiarch = ["x86_64-linux-gnu", "aarch64-linux-gnu", "arm-linux-gnueabihf"]
+        .map(|triple| format!("/usr/lib/{triple}/faketime/libfaketimeMT.so.1"));
     let library = multiarch.iter().find(|path| Path::new(path).exists()).expect("libfaketime is missing: run scripts/setup.sh");
     let temp = Temp::filled();
     let before = temp.store().load(NS, Which::All).unwrap().time_ms.unwrap();
