@@ -119,4 +119,19 @@ mod tests {
         let ids = Snowflake::open_spec(spec, wait).unwrap();
         assert!(ids.next_id().is_ok());
     }
+
+    #[test]
+    fn a_first_call_that_was_held_up_has_its_whole_limit_for_the_tick() {
+        let held_up = |limit| {
+            let wait = Wait::from(limit).begun();
+            std::thread::sleep(Duration::from_millis(5));
+            wait
+        };
+        for node in 702..712 {
+            let spec = Spec::parse(&format!("standard node={node}")).unwrap();
+            // An opener that was held up beyond a tick begins in another one.
+            let ids = Snowflake::open_spec(spec, held_up(Duration::from_secs(1))).unwrap();
+            ids.next_id_for(held_up(Duration::from_millis(2))).unwrap();
+        }
+    }
 }

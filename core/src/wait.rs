@@ -86,6 +86,12 @@ impl<'a> Wait<'a> {
         Wait { since: Some(self.since.unwrap_or_else(Instant::now)), ..self }
     }
 
+    /// The wait of a call that has only worked so far: it begins now, so that a busy machine which stopped the call shortens no wait. A
+    /// polled call keeps its beginning.
+    pub(crate) fn restarted(self) -> Self {
+        Wait { since: self.since.filter(|_| self.is_polled()), ..self }.begun()
+    }
+
     /// Returns the caller's limit.
     pub(crate) fn max(&self) -> Duration {
         self.max

@@ -159,7 +159,7 @@ impl Guard {
             std::thread::sleep(wait.piece(left.min(PAUSE))?);
             waited = true;
         };
-        generator.wait_until(opens_in, wait)?;
+        generator.wait_until(opens_in, &if waited { *wait } else { wait.restarted() })?;
         generator.lease.extend(&self.owner, UNBOUNDED);
         if waited {
             generator.note_wait(true, began.elapsed());
