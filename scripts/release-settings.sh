@@ -32,4 +32,12 @@ case $TARGET in
         CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" "-Clink-arg=$unwinder")
         ;;
 esac
+# rustc strips a linked library for macOS with LLVM's objcopy, which may put its string table at an odd multiple of four. macOS 27 refuses such a
+# library (https://github.com/rust-lang/rust/issues/157750), so the linker omits the local symbols and nothing strips afterwards.
+case $TARGET in
+    *-apple-*)
+        export CARGO_PROFILE_RELEASE_STRIP=none
+        CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Clink-arg=-Wl,-x,-S)
+        ;;
+esac
 export TARGET PATH CARGO_ENCODED_RUSTFLAGS

@@ -188,6 +188,19 @@ def test_what_cannot_run_on_the_runner_is_tried_in_containers(release, tmp_path,
     assert (status, told.splitlines()) == (0, [*began, *expected, *ended])
 
 
+def test_nothing_for_macos_is_stripped_after_it_was_linked(release, tmp_path):
+    """rustc's objcopy may write libraries that macOS 27 does not load: the linker omits the names instead."""
+    tools = tmp_path / "scripts/release-tools.sh"
+    tools.write_text("#!/bin/sh\n")
+    tools.chmod(0o755)
+    settings = '. scripts/release-settings.sh; echo "${CARGO_PROFILE_RELEASE_STRIP-},${CARGO_ENCODED_RUSTFLAGS##*=}"'
+    for target, told in (
+        ("aarch64-apple-darwin", "none,-Wl,-x,-S\n"),
+        ("x86_64-pc-windows-msvc", ",/frazil\n"),
+    ):
+        assert release("sh", "-c", settings, TARGET=target) == (0, told)
+
+
 def test_sums_of_what_is_downloaded(release, tmp_path):
     names = ["c/frazil-7.8.9-a.tar.gz", "c/frazil-7.8.9-a.cdx.json", "server/frazil-server-7.8.9-a.tar.gz"]
     names += ["engines/Frazil.7.8.9.nupkg", "crates/frazil-cli-7.8.9.cdx.json"]
