@@ -40,4 +40,6 @@ case $TARGET in
         CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Clink-arg=-Wl,-x,-S)
         ;;
 esac
+# Verifying a server's certificate calls a function that macOS has since 10.14; Rust's minimum is 10.12.
+case $TARGET in x86_64-apple-*) export MACOSX_DEPLOYMENT_TARGET=10.14 ;; esac
 export TARGET PATH CARGO_ENCODED_RUSTFLAGS

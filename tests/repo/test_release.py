@@ -193,10 +193,11 @@ def test_nothing_for_macos_is_stripped_after_it_was_linked(release, tmp_path):
     tools = tmp_path / "scripts/release-tools.sh"
     tools.write_text("#!/bin/sh\n")
     tools.chmod(0o755)
-    settings = '. scripts/release-settings.sh; echo "${CARGO_PROFILE_RELEASE_STRIP-},${CARGO_ENCODED_RUSTFLAGS##*=}"'
+    settings = '. scripts/release-settings.sh; echo "${CARGO_PROFILE_RELEASE_STRIP-},${MACOSX_DEPLOYMENT_TARGET-},${CARGO_ENCODED_RUSTFLAGS##*=}"'
     for target, told in (
-        ("aarch64-apple-darwin", "none,-Wl,-x,-S\n"),
-        ("x86_64-pc-windows-msvc", ",/frazil\n"),
+        ("aarch64-apple-darwin", "none,,-Wl,-x,-S\n"),
+        ("x86_64-apple-darwin", "none,10.14,-Wl,-x,-S\n"),
+        ("x86_64-pc-windows-msvc", ",,/frazil\n"),
     ):
         assert release("sh", "-c", settings, TARGET=target) == (0, told)
 
