@@ -131,8 +131,12 @@ static inline struct folder make_folder(void) {
 
 /* Exchanges the folder with what a case has put beside it, at once: somebody may be writing in it just now, and would make it anew. */
 static inline bool exchange_folder(struct folder folder, const char *with) {
+#ifdef __APPLE__
+    return renamex_np(folder.path, with, RENAME_SWAP) == 0;
+#else
     /* musl has no function for it. */
     return syscall(SYS_renameat2, AT_FDCWD, folder.path, AT_FDCWD, with, RENAME_EXCHANGE) == 0;
+#endif
 }
 
 /* Removes it, and what a case has put beside it. The thread behind a handle that was just freed may write once more. */
