@@ -20,4 +20,4 @@ maturin() {
 maturin sdist
 # PEP 770: a wheel holds it in `sboms`.
 python3 scripts/sbom.py build/sbom/frazil.cdx.json frazil-python
-maturin build --sbom-include "$PWD/build/sbom/frazil.cdx.json" --locked --release --strip --target "$TARGET" "$@"
+maturin build --sbom-include "$PWD/build/sbom/frazil.cdx.json" --locked --release --target "$TARGET" "$@"
