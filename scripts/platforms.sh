@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
 # Builds the core, the bindings and the release's packages for other systems within a folder of Debian's unstable release, and runs their
-# tests: for Windows under Wine, for arm64 and 32-bit ARM under QEMU, for musl with its own loader. The last lines are a table of what ran, what was left
-# out, and why.
-# usage: scripts/platforms.sh [windows | arm64 | arm | musl | check | quick]...
+# tests: for Windows under Wine, for arm64 and 32-bit ARM under QEMU, for musl with its own loader. The packages for macOS are inspected only.
+# The last lines are a table of what ran, what was left out, and why.
+# usage: scripts/platforms.sh [windows | arm64 | arm | musl | macos | check | quick]...
 #        quick: the core on Windows, in some two minutes once it was built, for `make test`
 #        as root, on Debian; FRAZIL_PLATFORMS is the folder (~/.cache/frazil/platforms): 15 GB in the end, made once in some 12 minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${FRAZIL_PLATFORMS:-${XDG_CACHE_HOME:-$HOME/.cache}/frazil/platforms}
-wanted=${*:-windows arm64 arm musl check}
+wanted=${*:-windows arm64 arm musl macos check}
 # The compiler alone looks at these.
 checked='aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-msvc aarch64-pc-windows-msvc x86_64-unknown-freebsd
     riscv64gc-unknown-linux-gnu wasm32-wasip1'
 
 for part in $wanted; do
-    case $part in windows | arm64 | arm | musl | check | quick) ;; *) echo "$part is none of: windows arm64 arm musl check quick" >&2; exit 2 ;; esac
+    case $part in
+        windows | arm64 | arm | musl | macos | check | quick) ;;
+        *) echo "$part is none of: windows arm64 arm musl macos check quick" >&2; exit 2 ;;
+    esac
 done
 if [ "$(id -u)" != 0 ]; then
     echo "make platforms needs root, because it makes a system of its own in $folder" >&2
@@ -102,6 +105,7 @@ for part in $wanted; do
         musl)
             rows x86_64-unknown-linux-musl sid linux.sh $core $processes c python node server
             rows aarch64-unknown-linux-musl arm64 linux.sh c node server ;;
+        macos) for target in aarch64-apple-darwin x86_64-apple-darwin; do rows $target sid macos.sh inspect; done ;;
         check)
             for target in $checked; do
                 # WASI has no stores, and no command line.
@@ -117,5 +121,5 @@ printf '%s\n' "${table[@]}"
 printf '\nLeft out:\n'
 grep -v '^#' scripts/platforms/left-out | sed 's/^/    /'
 echo "Not built for Windows: the tests of leases, segments and workers over real processes (core/tests: cfg(unix)), the server."
-echo "No system here runs what is only checked."
+echo "No system here runs what is for macOS, or is only checked."
 exit $failed

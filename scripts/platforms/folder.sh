@@ -65,7 +65,7 @@ windows() {
     touch "$folder/sid/python/ready"
 }
 
-debian sid amd64 apt ca-certificates,python3-venv,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64,qemu-user,musl-tools,make,automake,libtool,libltdl-dev,linux-libc-dev,libfaketime,mount,e2fsprogs,procps
+debian sid amd64 apt ca-certificates,python3-venv,rustc,cargo,rust-src,gcc,libc6-dev,mingw-w64-x86-64-dev,gcc-mingw-w64-x86-64,wine,wine64,qemu-user,musl-tools,make,automake,libtool,libltdl-dev,linux-libc-dev,libfaketime,mount,e2fsprogs,procps,clang,lld,llvm
 # Extracted and not configured: no program of its own runs for that.
 programs=bash,coreutils,dash,diffutils,findutils,grep,gzip,hostname,sed,tar,util-linux,procps,python3-venv,musl,libfaketime,mount,e2fsprogs,libstdc++6
 debian arm64 arm64 extract $programs
