@@ -108,13 +108,8 @@ impl<'a> Wait<'a> {
 
     /// Returns when the present phase began: now, or at an earlier poll.
     pub(crate) fn phase(&self) -> Instant {
-        self.phase_from(Instant::now())
-    }
-
-    /// Returns the beginning of the phase of a call at a known time.
-    pub(crate) fn phase_from(&self, now: Instant) -> Instant {
-        let Some(polls) = self.polls else { return now };
-        let since = polls.phase.get().unwrap_or(now);
+        let Some(polls) = self.polls else { return Instant::now() };
+        let since = polls.phase.get().unwrap_or_else(Instant::now);
         polls.phase.set(Some(since));
         since
     }
