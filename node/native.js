@@ -3,6 +3,7 @@
 // Node 12 can parse this file, index.js and cli.js, so that an old Node is told that it is old.
 
 const { closeSync, openSync, readSync } = require('fs')
+const { machine = () => '' } = require('os')
 const { bugs, engines, homepage, optionalDependencies, version } = require('./package.json')
 
 const { bun, deno, node } = process.versions
@@ -35,7 +36,9 @@ function platformHere() {
   const { arch, platform } = process
   const libc = platform === 'linux' ? (onMusl() ? '-musl' : '-gnu') : platform === 'win32' ? '-msvc' : ''
   const abi = platform === 'linux' && arch === 'arm' ? 'eabihf' : ''
-  return `${platform}-${arch}${libc}${abi}`
+  // Processors before ARMv7 have Node's same name, and die of the addon's first instruction.
+  const cpu = abi && /^armv[4-6]/.test(machine()) ? 'armv6' : arch
+  return `${platform}-${cpu}${libc}${abi}`
 }
 
 // Each name stands in full, for tools that collect what a program needs. A bundler that gives up here quotes the line.

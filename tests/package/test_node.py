@@ -180,6 +180,11 @@ FAKES = {
         ["freebsd-arm64", "Node 2", "linux-x64-gnu, linux-arm64-gnu, ", "win32-x64-msvc", "from source: https://"],
     ),
     "processor": ("arch: { value: 'riscv64' }", "UNSUPPORTED_PLATFORM", ["linux-riscv64-gnu"]),
+    "ARMv6": (
+        "arch: { value: 'arm' } }); Object.defineProperties(require('os'), { machine: { value: () => 'armv6l' }",
+        "UNSUPPORTED_PLATFORM",
+        ["linux-armv6-gnueabihf"],
+    ),
     "32 bits": ("arch: { value: 'arm' }", "ADDON_NOT_FOUND", ["linux-arm-gnueabihf"]),
     "musl": ("execPath: { value: __filename /* /lib/ld-musl-x86_64.so.1 */ }", "ADDON_NOT_FOUND", ["-musl"]),
     "musl, where the program's head names no linker": (
