@@ -50,7 +50,7 @@ soak: ## the randomised tests at length: more cases, more preemptions, 30 millio
 package: ## what is released for this machine: wheel, npm packages, C library; installed and run in clean environments
 	@scripts/package.sh
 
-platforms: ## the core, the bindings and the packages for Windows, arm64 and musl, with their tests, and those for macOS, inspected; as root, on Debian
+platforms: ## the core, the bindings and the packages for Windows, arm64, armv7 and musl, with their tests, and those for macOS, inspected; as root, on Debian
 	@scripts/platforms.sh
 
 guide: ## the guide as a site, with its links checked: build/guide/index.html

@@ -12,6 +12,11 @@ case $TARGET in
     *) set -- --compatibility pypi "$@" ;;
 esac
 
+# What git checks out in place of a link, where links are not allowed, would be the text of the licence.
+for file in LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES.txt; do
+    cmp -s "$file" "python/$file" || { echo "python/$file is no link here: set git's core.symlinks, and check it out again" >&2; exit 1; }
+done
+
 out=build/package/python
 rm -rf $out
 maturin() {

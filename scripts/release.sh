@@ -36,8 +36,9 @@ case ${1:-} in
                 case $TARGET in *-musl*) image=alpine ;; esac
                 case $TARGET in
                     armv7-*)
-                        # With it the kernel runs other processors' programs.
-                        sudo apt-get install --yes qemu-user-static
+                        # With it the kernel runs other processors' programs. There is no later Node with musl than 22 for this one.
+                        sudo apt-get -qq update
+                        sudo apt-get -qq -o DPkg::Lock::Timeout=600 install --yes qemu-user-static
                         platform=(--platform linux/arm/v7) ;;
                 esac
                 for tried in python:3.13 node:22; do

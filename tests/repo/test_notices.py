@@ -1,6 +1,8 @@
 """The licences of what is linked into a release's artefacts: THIRD-PARTY-NOTICES.txt, as scripts/notices.py writes it."""
 
+import json
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -10,6 +12,20 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import notices
 
 TEXT = notices.FILE.read_text("utf-8")
+# Each licence with the crates that have it, and its text.
+SECTIONS = [section.partition(f"{'-' * 80}\n")[::2] for section in TEXT.split(f"{'=' * 80}\n")[1:]]
+# Words of each licence that is no other's.
+WORDS = {
+    "Apache-2.0": "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION",
+    "BSD-2-Clause": "Redistribution and use in source and binary forms",
+    "BSD-3-Clause": "to endorse or promote products derived from",
+    "BSL-1.0": "Boost Software License",
+    "CDLA-Permissive-2.0": "Community Data License Agreement",
+    "ISC": "Permission to use, copy, modify, and/or distribute this software",
+    "MIT": "Permission is hereby granted, free of charge",
+    "Unicode-3.0": "UNICODE LICENSE V3",
+    "Zlib": "This software is provided 'as-is'",
+}
 ABOUT = tomllib.loads((ROOT / "about.toml").read_text("utf-8"))
 
 
@@ -17,6 +33,21 @@ def test_each_crate_that_is_linked_in_is_named_and_no_other():
     linked, named = notices.linked(), notices.named(TEXT)
     assert len(linked) > 100
     assert named == linked, f"run scripts/notices.py: missing {sorted(linked - named)}, no longer linked {sorted(named - linked)}"
+
+
+def test_each_licence_has_its_text():
+    for head, text in SECTIONS:
+        identifier = re.match(r".* \((.+)\)$", head.splitlines()[0])[1]
+        assert WORDS[identifier] in " ".join(text.split()), head
+
+
+def test_a_crate_with_several_licences_at_once_has_all():
+    metadata = subprocess.run(["cargo", "metadata", "--locked", "--format-version=1"], cwd=ROOT, check=True, capture_output=True)
+    licences = {(its["name"], its["version"]): its["license"] for its in json.loads(metadata.stdout)["packages"]}
+    several = [crate for crate in notices.linked() if " AND " in licences[crate]]
+    assert several
+    for name, version in several:
+        assert sum(f"\n{name} {version}, " in head for head, _ in SECTIONS) > 1, name
 
 
 def test_all_targets_of_a_release_count():

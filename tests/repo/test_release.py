@@ -72,6 +72,11 @@ def test_the_workflows_take_actions_by_commit_and_scripts_for_all_else():
 def test_every_platform_of_the_npm_package_is_released():
     targets = re.findall(r"\{ target: (\S+),", (ROOT / ".github/workflows/release.yml").read_text())
     assert sorted(targets) == sorted(json.loads((ROOT / "node/package.json").read_text())["napi"]["targets"])
+    # The loader has the name of each, and so has each list of them.
+    names = sorted(re.findall(r"require\('frazil-(.*)'\)", (ROOT / "node/native.js").read_text()))
+    assert len(names) == len(targets)
+    assert sorted(re.findall(r"`frazil-((?:linux|darwin|win32)-.*?)`", (ROOT / "node/README.md").read_text())) == names
+    assert sorted(re.findall(r"\| `((?:linux|darwin|win32)-.*?)` \|", (ROOT / "docs/platforms.md").read_text())) == names
 
 
 def test_a_new_version_is_set_everywhere(tmp_path):
@@ -176,7 +181,8 @@ def test_what_cannot_run_on_the_runner_is_tried_in_containers(release, tmp_path,
     for program in ("docker", "sudo", "scripts/smoke.sh"):
         (tmp_path / program).write_text(f'#!/bin/sh\necho "{program.split("/")[-1]} $*"\n')
         (tmp_path / program).chmod(0o755)
-    began, platform = ["sudo apt-get install --yes qemu-user-static"], "--platform linux/arm/v7 "
+    began = ["sudo apt-get -qq update", "sudo apt-get -qq -o DPkg::Lock::Timeout=600 install --yes qemu-user-static"]
+    platform = "--platform linux/arm/v7 "
     if not target.startswith("armv7"):
         began, platform = [], ""
     ended = ["smoke.sh server"] if target.endswith("-musl") else []
@@ -193,7 +199,9 @@ def test_nothing_for_macos_is_stripped_after_it_was_linked(release, tmp_path):
     tools = tmp_path / "scripts/release-tools.sh"
     tools.write_text("#!/bin/sh\n")
     tools.chmod(0o755)
-    settings = '. scripts/release-settings.sh; echo "${CARGO_PROFILE_RELEASE_STRIP-},${MACOSX_DEPLOYMENT_TARGET-},${CARGO_ENCODED_RUSTFLAGS##*=}"'
+    settings = (
+        '. scripts/release-settings.sh; echo "${CARGO_PROFILE_RELEASE_STRIP-},${MACOSX_DEPLOYMENT_TARGET-},${CARGO_ENCODED_RUSTFLAGS##*=}"'
+    )
     for target, told in (
         ("aarch64-apple-darwin", "none,,-Wl,-x,-S\n"),
         ("x86_64-apple-darwin", "none,10.14,-Wl,-x,-S\n"),
