@@ -55,8 +55,9 @@ impl Generator {
             self.meters().exhausted.fetch_add(1, Relaxed);
         }
         if let Reaction::Wait(limit) = refusal.reaction {
-            let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase());
+            // In this order, a wait that begins here has taken no time yet.
             let now = Instant::now();
+            let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase());
             if now - since + wait <= Duration::from_millis(limit) {
                 let slept = self.sleep(wait, left, waiting.wait);
                 let is_polled = waiting.wait.is_polled();
