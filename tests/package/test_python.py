@@ -241,6 +241,16 @@ def test_the_suite_passes_with_the_wheel(python, index, tmp_path):
     told(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/python", cwd=tmp_path)
 
 
+def test_an_interpreter_that_is_not_cpython_is_refused(tmp_path):
+    """By the build that its pip begins, because no wheel is for it."""
+    (tmp_path / "pypy").write_text("implementation=PyPy\nversion=3.11\npointer_width=64\n")
+    settings = {"PYO3_CONFIG_FILE": str(tmp_path / "pypy"), "CARGO_TARGET_DIR": str(tmp_path / "target")}
+    build = ["cargo", "check", "--quiet", "--locked", "--package", "frazil-python", "--no-default-features"]
+    done = subprocess.run(build, cwd=ROOT, env=os.environ | settings, check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "frazil is for CPython 3.11 and later, and this is PyPy: run CPython" in done.stderr
+
+
 @release
 def test_the_source_distribution_builds(python, example, tmp_path):
     (source,) = FOLDER.glob("frazil-*.tar.gz")
