@@ -98,7 +98,7 @@ run_server() {
 case $suite in
     build) build_tests cargo -p frazil -p frazil-cli --features frazil/stores,frazil/admin,frazil/lend ;;
     c | python | node | server) "run_$suite" ;;
-    kills) scripts/platforms/kills.py "$built/frazil.exe" 100 ;;
+    kills) scripts/platforms/kills.py "$built/frazil.exe" 1000 ;;
     # A Ctrl-C reaches all programs of a console.
     command) RUST_TEST_THREADS=1 run_rust .exe in_console ;;
     *) run_rust .exe wine ;;
