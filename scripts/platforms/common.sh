@@ -1,4 +1,4 @@
-# What windows.sh and linux.sh share. To be read by `.` in the root of the repository, with $system, the word of left-out, set.
+# What windows.sh, linux.sh and macos.sh share. To be read by `.` in the root of the repository, with $system, the word of left-out, set.
 suite=$1 target=$2
 passed=0 failed=0 skipped=0
 
@@ -53,6 +53,15 @@ run_tap() { # RUN NODE FOLDER FILE...
         (cd "$folder" && FRAZIL_GUARD_SCOPE=node-$file "$run" "$log" "$node" --test-reporter=tap "${skip[@]}" "$file") || true
         count_tap "$log"
     done
+}
+
+# Makes the packages with the release's own scripts, but for the optimisation at the end, which takes most of a release's time.
+build_packages() {
+    export TARGET=$target PATH=/opt/node/bin:$PATH
+    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+    c-api/package.sh
+    node/package.sh
+    python/package.sh
 }
 
 # As libtest says it.

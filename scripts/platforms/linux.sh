@@ -15,12 +15,7 @@ ln -sfn "$packages" build/package
 export FRAZIL_HOME=/tmp/frazil-home
 
 build() {
-    # As a release is, but for the compiler, and for the optimisation at the end that takes most of a release's time.
-    export TARGET=$target PATH=/opt/node/bin:$PATH
-    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
-    c-api/package.sh
-    node/package.sh
-    python/package.sh
+    build_packages
     case $target in *-linux-musl) server/package.sh ;; esac
     . scripts/release-settings.sh
     unset CARGO_ENCODED_RUSTFLAGS

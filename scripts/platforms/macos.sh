@@ -31,9 +31,7 @@ framework() { # NAME CRATE
 
 build() {
     local zig cases native
-    # As a release is, but for the linker, and for the optimisation at the end that takes most of a release's time.
-    export TARGET=$target PATH=/opt/node/bin:$PATH
-    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+    export TARGET=$target
     (
         . scripts/release-settings.sh
         rm -rf "$out"
@@ -56,9 +54,7 @@ build() {
     ln -s /usr/bin/llvm-strip "$out/tools/strip"
     export SDKROOT=$sdk TARGET_CC=clang TARGET_AR=llvm-ar PATH=$out/tools:$PATH
     export "CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<< "$target")_LINKER=$out/cc"
-    c-api/package.sh
-    node/package.sh
-    python/package.sh
+    build_packages
     mkdir "$out"/{c,lean,node,python}
     tar xzf "$packages/c/frazil-$version-$target.tar.gz" -C "$out/c" --strip-components=1
     tar xzf "$packages/c/frazil-$version-$target-lean.tar.gz" -C "$out/lean" --strip-components=1
