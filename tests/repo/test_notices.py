@@ -7,6 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 import notices
@@ -29,8 +31,13 @@ WORDS = {
 ABOUT = tomllib.loads((ROOT / "about.toml").read_text("utf-8"))
 
 
-def test_each_crate_that_is_linked_in_is_named_and_no_other():
-    linked, named = notices.linked(), notices.named(TEXT)
+@pytest.fixture(scope="module")
+def linked():
+    return notices.linked()
+
+
+def test_each_crate_that_is_linked_in_is_named_and_no_other(linked):
+    named = notices.named(TEXT)
     assert len(linked) > 100
     assert named == linked, f"run scripts/notices.py: missing {sorted(linked - named)}, no longer linked {sorted(named - linked)}"
 
@@ -41,10 +48,10 @@ def test_each_licence_has_its_text():
         assert WORDS[identifier] in " ".join(text.split()), head
 
 
-def test_a_crate_with_several_licences_at_once_has_all():
+def test_a_crate_with_several_licences_at_once_has_all(linked):
     metadata = subprocess.run(["cargo", "metadata", "--locked", "--format-version=1"], cwd=ROOT, check=True, capture_output=True)
     licences = {(its["name"], its["version"]): its["license"] for its in json.loads(metadata.stdout)["packages"]}
-    several = [crate for crate in notices.linked() if " AND " in licences[crate]]
+    several = [crate for crate in linked if " AND " in licences[crate]]
     assert several
     for name, version in several:
         assert sum(f"\n{name} {version}, " in head for head, _ in SECTIONS) > 1, name
