@@ -1,0 +1,25 @@
+# Common to all findings; to be read by `.`: a temporary folder that is removed at the end, and the comparison.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# Installs npm packages, without the scripts that they would run.
+npm_packages() { # NAME@VERSION...
+    printf '{"type": "module"}\n' > package.json
+    npm install --silent --no-audit --no-fund --ignore-scripts "$@" > /dev/null
+}
+
+# Makes an environment with Python packages; $python runs it.
+python_packages() { # NAME==VERSION...
+    python3 -m venv environment
+    python=$work/environment/bin/python
+    "$python" -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+# Compares what was seen with what the head of the script describes, and prints both if they differ.
+expect() { # FILE WITH WHAT WAS SEEN; the expected text on standard input
+    cat > expected
+    cat "$1"
+    cmp -s "$1" expected || { printf '\nThe behaviour has changed. It was:\n' && cat expected && exit 1; }
+}
