@@ -85,5 +85,9 @@ pub(in crate::store::file) fn namespace(dir: &Path, name: &str, rules: Rules, ma
         return Ok(Some(folder));
     }
     let why = format!("{} belongs to account {}, and this is account {}", path.display(), status.owner, geteuid().as_raw());
-    Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why + ": remove it, or use another namespace"))
+    Err(refusal::error(
+        dir,
+        ErrorKind::StoreUnsuitable,
+        why + ": use one account, or share the folder through a group (docs/stores.md, Ownership); another namespace=NAME is for IDs of other tables",
+    ))
 }
