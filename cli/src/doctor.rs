@@ -131,7 +131,7 @@ fn layout(layout: &Layout, findings: &mut Findings) {
         findings.bad(
             "layout",
             format!("{layout}: its epoch is {}", show_instant(layout.epoch_ms())),
-            "set the clock; if it is right, say an epoch in the past",
+            "set the clock, or say an epoch in the past",
         );
         return;
     }
@@ -347,11 +347,7 @@ fn health(health: &super::listing::Health, name: &str, contract: &Contract, find
     let (used, nodes) = (health.used, health.nodes);
     let text = format!("{name}: {used} of {nodes} node numbers are held");
     if nodes > 0 && used.saturating_mul(5) >= nodes.saturating_mul(4) {
-        findings.warn(
-            area,
-            text,
-            "for other tables, another namespace or a layout with more node bits: docs/production.md, More processes than numbers",
-        );
+        findings.warn(area, text, "docs/production.md, More processes than numbers");
     } else {
         findings.good(area, text);
     }

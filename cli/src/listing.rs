@@ -1,7 +1,6 @@
 //! The content of a namespace, for people and as JSON.
 
 use super::screen::plain;
-use frazil::Layout;
 use frazil::admin::lease::{Meta, Purpose, Slot, Tenure, newer_format};
 use frazil::admin::store::Loaded;
 use frazil::admin::{LayoutBits, PRESETS, show_duration};

@@ -60,10 +60,7 @@ impl<'a> Tag<'a> {
     pub(super) fn show(&mut self) -> Result<Shown> {
         let Loaded { meta, server, .. } = self.load()?;
         let Some(text) = meta else {
-            return Err(self.error(
-                ErrorKind::TagMissing,
-                "there is no such tag; to begin it: --start=N, with N above every number that was given out",
-            ));
+            return Err(self.error(ErrorKind::TagMissing, "there is no such tag; to begin it: --start=N, above all that was given out"));
         };
         let record = Record::parse(&text).map_err(|error| self.error(error.kind(), &error.to_string()))?;
         let Tag { address, namespace, name, .. } = self;
@@ -150,10 +147,7 @@ impl fmt::Display for Shown {
         match (record.server.as_str(), server.as_str()) {
             ("", "") => Ok(()),
             (then, now) if then == now => writeln!(f, "server     {now}"),
-            (then, now) => writeln!(
-                f,
-                "server     {now}, and the tag was kept by {then}: processes refuse it until --start=N is said, with N above every number that was given out"
-            ),
+            (then, now) => writeln!(f, "server     {now}, and the tag was kept by {then}: processes refuse it until --start=N is said"),
         }
     }
 }

@@ -260,15 +260,12 @@ impl Layout {
         }
         let last = time::show_instant(self.tick_start_ms(self.last_tick()));
         let (bits, tick) = (self.0.time_bits, time::show_duration(self.0.tick_ms));
-        let old = match self.time_shift() + bits < ID_BITS {
-            true => "more time bits for those that have IDs of this layout",
-            false => "in one that has IDs of this layout, no ID can follow its last ones, and a later epoch repeats the first ones",
-        };
         Err(Error::new(
             ErrorKind::LayoutExpired,
             format!(
                 "this layout has ended: its last tick starts at {last}, {bits} bits of {tick} after its epoch {}. \
-                 Give a later epoch, for example epoch=2025-01-01, for new tables; {old}",
+                 Give a later epoch, for example epoch=2025-01-01, for new tables. Tables with its IDs need more \
+                 time bits, for which 63 bits have no room: docs/layouts.md, When a layout ends",
                 time::show_instant(self.0.epoch_ms)
             ),
         ))

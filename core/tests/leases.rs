@@ -278,6 +278,37 @@ fn layout_mismatch_where_no_layout_can_follow_is_refused_by_after_too() {
     assert!(larger.next_id().unwrap() > last);
 }
 
+/// Follows the remedy of a namespace that cannot be used any more.
+#[test]
+fn store_corrupt_ends_without_a_repeat() {
+    let folder = Folder::new("corrupt");
+    let mint = |line: &str| open(&format!("{TWO} {} {QUICK} detached=true {line}", folder.store())).batch(5_000).unwrap();
+    let before = mint("");
+    std::fs::write(folder.0.join("default/meta"), "nonsense").unwrap();
+    let (kind, why) = refused(&format!("{TWO} {} {QUICK}", folder.store()));
+    assert_eq!(kind, ErrorKind::StoreCorrupt);
+    assert!(why.contains("stop all processes") && why.contains("another namespace=NAME and after= the highest ID"), "{why}");
+    let after = mint(&format!("namespace=another after={}", before.last().unwrap()));
+    assert!(after[0] > before[before.len() - 1]);
+}
+
+/// Follows the remedy of a layout that has ended.
+#[test]
+fn layout_expired_ends_without_a_repeat() {
+    let ended = |bits: u32, node: u32| format!("layout='time:{bits}@1s node:{node} sequence:12 epoch:2025-01-01' node=1 detached=true");
+    let (kind, why) = refused(&ended(20, 10));
+    assert_eq!(kind, ErrorKind::LayoutExpired);
+    assert!(why.contains("Tables with its IDs need more time bits"), "{why}");
+    let last: i64 = (1 << 42) - 1;
+    assert!(open(&format!("{} after={last}", ended(41, 10))).next_id().unwrap().get() > last);
+    // Nothing is above the last ID of 63 bits, and a later epoch begins below it.
+    let (kind, why) = refused(&ended(20, 31));
+    assert_eq!(kind, ErrorKind::LayoutExpired);
+    assert!(why.contains("for new tables") && why.contains("63 bits have no room"), "{why}");
+    let (kind, _) = refused(&format!("{} after={}", ended(20, 31).replace("2025-01-01", "2026-11-01"), i64::MAX));
+    assert_eq!(kind, ErrorKind::OutOfRange);
+}
+
 #[test]
 fn disposable_numbers_are_used_once() {
     let folder = Folder::new("disposable");

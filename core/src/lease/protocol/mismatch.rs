@@ -9,6 +9,8 @@ use crate::time::show_instant;
 
 /// The text between the layout and the names of the given fields, where numbers are disposable.
 pub(crate) const DISPOSABLE: &str = " lease=disposable given=";
+const FOLLOW: &str = "stop all processes that use the namespace, let queues and offline clients write what they hold, and start each with \
+    another namespace=NAME and after= the highest ID of all that";
 
 impl Terms {
     /// Says that a namespace is used for `theirs`, and what to do about it. `None` if these terms have the same purpose.
@@ -17,29 +19,23 @@ impl Terms {
             return None;
         }
         let what = format!("the namespace holds node numbers for \"{theirs}\", not for \"{}\"", self.purpose);
-        let how = match self.reaches_later(theirs, now_ms) {
-            None => "stop all processes that use the namespace, let queues and offline clients write what they hold, and start each with \
-                     another namespace=NAME and after= the highest ID of all that"
-                .to_owned(),
-            Some(why) => format!(
-                "this layout cannot follow, because its IDs are smaller: {why}. Keep the old layout there, or use one with larger IDs (an \
-                 earlier epoch, shorter ticks, or more bits below the time)"
-            ),
-        };
+        let how = self.cannot_follow(theirs, now_ms).unwrap_or_else(|| FOLLOW.to_owned());
         Some((what, format!("if IDs of both fill one table, {how}; for other tables, give another namespace=NAME")))
     }
 
-    /// Says when this layout reaches the highest ID that the layout of `theirs` makes now, if it does so later than in a moment.
-    fn reaches_later(&self, theirs: &str, now_ms: i64) -> Option<String> {
+    /// Says that this layout cannot follow, if it does not reach the highest ID that the layout of `theirs` makes now in a moment.
+    fn cannot_follow(&self, theirs: &str, now_ms: i64) -> Option<String> {
         let old = Layout::parse(theirs.split(DISPOSABLE).next()?).ok()?;
         let id = old.max_id(old.expires_at_ms().map_or(now_ms, |end_ms| now_ms.min(end_ms - 1))).ok()?;
-        match self.layout.time_of(id) {
-            Ok((_, at_ms)) if at_ms.saturating_sub(now_ms) <= self.allowance_ms as i64 => None,
-            Ok((_, at_ms)) => {
-                Some(format!("it reaches an ID of now, such as {id}, on {}, and refuses after={id} until then", show_instant(at_ms)))
-            }
-            Err(_) => Some(format!("it never reaches an ID of now, such as {id}, and refuses after={id}")),
-        }
+        let reached = match self.layout.time_of(id) {
+            Ok((_, at_ms)) if at_ms.saturating_sub(now_ms) <= self.allowance_ms as i64 => return None,
+            Ok((_, at_ms)) => format!("before {}", show_instant(at_ms)),
+            Err(_) => "at any time".to_owned(),
+        };
+        Some(format!(
+            "this layout cannot follow: it makes no ID above those of now, such as {id}, {reached}, and refuses after={id}. Keep the old \
+             layout there, or use one with larger IDs (an earlier epoch, shorter ticks, or more bits below the time)"
+        ))
     }
 }
 
@@ -69,10 +65,10 @@ mod tests {
         }
         let id = Layout::parse(OLD).unwrap().max_id(NOW_MS).unwrap();
         for (new, at) in [
-            ("time:41@1ms node:10 sequence:12 epoch:2026-01-01", "on 2028-01-15"),
-            ("time:40@10ms node:10 sequence:12 epoch:2025-01-01", "on 20"),
-            ("time:41@1ms node:8 sequence:12 epoch:2025-01-01", "on 20"),
-            ("time:35@1s node:8 sequence:8 epoch:2025-01-01", "never reaches"),
+            ("time:41@1ms node:10 sequence:12 epoch:2026-01-01", "before 2028-01-15"),
+            ("time:40@10ms node:10 sequence:12 epoch:2025-01-01", "before 20"),
+            ("time:41@1ms node:8 sequence:12 epoch:2025-01-01", "before 20"),
+            ("time:35@1s node:8 sequence:8 epoch:2025-01-01", "at any time"),
         ] {
             let told = remedy(OLD, new);
             assert!(told.contains("cannot follow") && told.contains(at) && told.contains(&format!("after={id}")), "{new}: {told}");

@@ -66,10 +66,8 @@ impl Space<'_> {
             Content::Text(record) => Ok(Some(record)),
             Content::Corrupt(why) => {
                 let file = self.path(META);
-                Err(Error::new(
-                    ErrorKind::StoreCorrupt,
-                    format!("file:{}: {} is damaged: {why}; {LEAVE}", self.dir.display(), file.display()),
-                ))
+                let why = format!("file:{}: {} is damaged: {why}; {LEAVE}", self.dir.display(), file.display());
+                Err(Error::new(ErrorKind::StoreCorrupt, why))
             }
         }
     }

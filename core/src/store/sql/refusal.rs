@@ -97,13 +97,9 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
             return Error::new(StoreUnreachable, why).retry_soon();
         }
         UNREADABLE => (StoreCorrupt, format!("the store {to} holds a record that is not UTF-8: {message}")),
-        "XX001" | "XX002" | "1034" | "1194" | "1712" => (
-            StoreCorrupt,
-            format!(
-                "the store {to} reports a damaged table ({code}: {message}): repair it, or stop all processes that use it and \
-                 restore it (docs/guarantees.md, Restored backups)"
-            ),
-        ),
+        "XX001" | "XX002" | "1034" | "1194" | "1712" => {
+            (StoreCorrupt, format!("the store {to} reports a damaged table ({code}: {message}): repair it, or stop all and restore it"))
+        }
         // PostgreSQL: the text's fault, its values' fault, what the server cannot do; MySQL: likewise, and a table that is not as it should be.
         "1054" | "1064" | "1146" | "1235" | "1267" | "1286" | "1665" | "3098" => unsuitable(login, code, &message),
         _ if code.len() == 5 && ["42", "22", "0A"].iter().any(|class| code.starts_with(class)) => unsuitable(login, code, &message),
