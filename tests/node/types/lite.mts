@@ -9,6 +9,7 @@ export const same: [
   Same<IdLike, frazil.IdLike>,
   Same<Instant, frazil.Instant>,
   Same<TextFormat, frazil.TextFormat>,
+  Same<typeof compareIds, typeof frazil.compareIds>,
   Same<typeof formatId, typeof frazil.formatId>,
   Same<typeof parseId, typeof frazil.parseId>,
   Same<PresetFields, frazil.PresetFields>,
