@@ -51,8 +51,8 @@ def test_layout_mismatch_is_followed_without_a_repeat(tmp_path):
 
 
 def test_two_layouts_side_by_side_repeat(tmp_path):
-    """What the remedy prevents: with another namespace alone both layouts make the same IDs."""
-    with frazil.Snowflake(f"{OLD} store=file:{tmp_path} namespace=shop") as old:
-        with frazil.Snowflake(f"{NEW} store=file:{tmp_path} namespace=shop2") as new:
-            ids = [one.batch(16) for _ in range(500) for one in (old, new)]
+    """Two layouts in namespaces of their own make the same IDs, which the remedy prevents."""
+    specs = [f"{OLD} store=file:{tmp_path} namespace=shop", f"{NEW} store=file:{tmp_path} namespace=shop2"]
+    with frazil.Snowflake(specs[0]) as old, frazil.Snowflake(specs[1]) as new:
+        ids = [one.batch(16) for _ in range(500) for one in (old, new)]
     assert len({value for batch in ids for value in batch}) < 16_000

@@ -58,7 +58,9 @@ def in_database(where, collation, texts):
     database.query("DROP TABLE IF EXISTS texts")
     database.query(f"CREATE TABLE texts (n INTEGER, x {kind})")
     for start in range(0, len(texts), 500):
-        database.query(f"INSERT INTO texts VALUES {', '.join(f'({n}, {text!r})' for n, text in enumerate(texts[start : start + 500], start))}")
+        database.query(
+            f"INSERT INTO texts VALUES {', '.join(f'({n}, {text!r})' for n, text in enumerate(texts[start : start + 500], start))}"
+        )
     [[distinct]] = database.query("SELECT count(DISTINCT x) FROM texts")
     ordered = [n for (n,) in database.query("SELECT n FROM texts ORDER BY x, n")]
     return "collides" if distinct < len(texts) else "sorts" if ordered == list(range(len(texts))) else "distinct"

@@ -145,7 +145,7 @@ impl Contract {
         self.terms.acceptance()
     }
 
-    /// What a namespace is used for instead, and what to do about it; `None` if this lease can be taken there.
+    /// The other purpose of a namespace, and the remedy; `None` if this lease can be taken there.
     pub fn mismatch(&self, theirs: &str, now_ms: i64) -> Option<(String, String)> {
         self.terms.mismatch(theirs, now_ms)
     }
