@@ -15,7 +15,7 @@ export const same: [
   Same<PresetFields, frazil.PresetFields>,
   Same<Parts, frazil.Parts>,
   Same<Parts<'twitter'>, frazil.Parts<'twitter'>>,
-] = [true, true, true, true, true, true, true, true, true]
+] = [true, true, true, true, true, true, true, true, true, true]
 
 // One for the other, both ways.
 export const layouts: [frazil.Layout, Layout] = [new Layout('twitter'), new frazil.Layout('twitter')]
