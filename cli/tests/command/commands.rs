@@ -354,11 +354,11 @@ fn what_is_wrong_is_found() {
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for (other, told) in [
         // What differs in names, or in the kind of lease, is refused by `open` too.
-        ("layout=time:41@1ms worker:10 sequence:12 epoch:2025-01-01", "and after= the highest ID of all that"),
-        ("lease=disposable", "and after= the highest ID of all that"),
-        ("epoch=2026-01-01", "this layout cannot follow"),
+        ("layout='time:41@1ms worker:10 sequence:12 epoch:2025-01-01'", "and after= the highest ID of all that"),
+        ("standard lease=disposable", "and after= the highest ID of all that"),
+        ("standard epoch=2026-01-01", "this layout cannot follow"),
     ] {
-        let (status, out, _) = frazil(&["doctor", "standard", other, &store]);
+        let (status, out, _) = frazil(&["doctor", other, &store]);
         assert!(status == 1 && out.contains("LAYOUT_MISMATCH") && words(out.clone()).contains(told), "{out}");
     }
     let old = good(&["next", "standard", "node=7"]);
