@@ -793,6 +793,17 @@ export function closeAll(): void
 export function closeOnSigterm(): () => void
 
 /**
+ * The order of two IDs, for `Array.prototype.sort`: -1, 0 or 1. IDs are strings without leading zeros, and as plain text a longer one
+ * sorts before a shorter one: `'10'` before `'9'`.
+ *
+ * @example
+ * ['10', '9', 8n].sort(compareIds)   // [8n, '9', '10']
+ *
+ * @throws {FrazilError} `ID_INVALID` for what is no ID, `WRONG_TYPE` for another type.
+ */
+export function compareIds(a: IdLike, b: IdLike): -1 | 0 | 1
+
+/**
  * An ID as text of a fixed width.
  *
  * @throws {FrazilError} `ID_INVALID` for what is no ID, `OUT_OF_RANGE` for an unknown format.

@@ -735,6 +735,10 @@ function closeOnSigterm() {
 }
 
 // Wrapped, so that they have the names and the `length` of the declarations.
+function compareIds(a, b) {
+  return native.compareIds(a, b)
+}
+
 function formatId(id, format) {
   return native.formatId(id, format)
 }
@@ -842,8 +846,8 @@ const metrics = Object.freeze(native.metricTable().map(metric => Object.freeze({
 const version = native.version()
 
 module.exports = {
-  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeAll, closeOnSigterm, errors, formatId, metrics,
-  parseId, restored, stats, version,
+  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeAll, closeOnSigterm, compareIds, errors, formatId,
+  metrics, parseId, restored, stats, version,
 }
 
 // Not listed: `frazil/uuid` and `frazil/objectid` export them.

@@ -7,7 +7,7 @@ use super::status::{DONE, FAILED};
 use frazil::admin::lease::{Contract, Overlap};
 use frazil::admin::store::Address;
 use frazil::admin::{
-    Copies, Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, LayoutBits, Source, find_guard, plan, show_span, system_ms, value,
+    Copies, Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, Source, check_after, find_guard, plan, show_span, system_ms, value,
 };
 use frazil::bindings::show_instant;
 use frazil::{Error, ErrorKind, Layout, Spec};
@@ -128,7 +128,11 @@ fn synchronised(_: &mut Findings) {}
 fn layout(layout: &Layout, findings: &mut Findings) {
     let now = system_ms();
     if layout.epoch_ms() > now {
-        findings.bad("layout", format!("{layout}: its epoch is {}", show_instant(layout.epoch_ms())), "say an epoch in the past");
+        findings.bad(
+            "layout",
+            format!("{layout}: its epoch is {}", show_instant(layout.epoch_ms())),
+            "set the clock, or say an epoch in the past",
+        );
         return;
     }
     match layout.expires_at_ms() {
@@ -136,7 +140,7 @@ fn layout(layout: &Layout, findings: &mut Findings) {
             findings.bad(
                 "layout",
                 format!("{layout}: it ended on {}", day(end)),
-                "say a later epoch= in a new system, more time bits in an old one",
+                "a later epoch= for new tables; tables with its IDs: docs/layouts.md, When a layout ends",
             );
         }
         Some(end) if end - now < YEAR_MS => {
@@ -155,6 +159,9 @@ fn spec(spec: &Spec, findings: &mut Findings) {
         Err(error) => return findings.error("spec", &error),
     };
     findings.good("spec", spec.to_string());
+    if let Err(error) = check_after(spec) {
+        findings.error("after", &error);
+    }
     layout(&planned, findings);
     match source {
         Source::Fixed(node) => {
@@ -172,7 +179,7 @@ fn spec(spec: &Spec, findings: &mut Findings) {
         Source::Leased(contract) => {
             let given = value(spec, "store").ok().flatten().unwrap_or_default();
             let namespace = value(spec, "namespace").ok().flatten().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-            store(&given, &namespace, &planned, &contract, findings);
+            store(&given, &namespace, &contract, findings);
         }
     }
 }
@@ -207,7 +214,7 @@ fn guard(found: Option<Found>, findings: &mut Findings) {
     }
 }
 
-fn store(given: &str, name: &str, layout: &Layout, contract: &Contract, findings: &mut Findings) {
+fn store(given: &str, name: &str, contract: &Contract, findings: &mut Findings) {
     let since = Instant::now();
     let mut namespace = match Namespace::connect(given, name, false) {
         Ok(namespace) => namespace,
@@ -261,7 +268,7 @@ fn store(given: &str, name: &str, layout: &Layout, contract: &Contract, findings
     if let Some(listing) = listing {
         let health = listing.health();
         match namespace.first_wait(contract) {
-            _ if health.is_begun => self::health(&health, name, layout, contract, findings),
+            _ if health.is_begun => self::health(&health, name, contract, findings),
             Ok(first_wait) => empty(first_wait, name, contract, findings),
             Err(error) => findings.error("store", &error),
         }
@@ -295,7 +302,7 @@ fn durable(address: &Address, findings: &mut Findings) {
         Some(place) => findings.warn(
             "durable",
             format!("the records are on {place}: after that, IDs are unique only if no clock went back"),
-            "name a folder on a disk or a volume that lasts, store=file:/var/lib/frazil, or a store on the network",
+            "stop all processes that use it, and name a folder on a disk or a volume that lasts, store=file:/var/lib/frazil, or a store on the network",
         ),
         None => findings.good("durable", format!("what the store acknowledges, it keeps: {looked} were looked at")),
     }
@@ -313,15 +320,15 @@ fn empty(first_wait: Option<Duration>, name: &str, contract: &Contract, findings
     }
 }
 
-fn health(health: &super::listing::Health, name: &str, layout: &Layout, contract: &Contract, findings: &mut Findings) {
+fn health(health: &super::listing::Health, name: &str, contract: &Contract, findings: &mut Findings) {
     let area = "namespace";
-    match &health.layout {
-        Some(theirs) if theirs.shape() != layout.shape() => {
-            let text = format!("{name}: it is used with the layout {theirs}: this spec is refused with LAYOUT_MISMATCH");
-            return findings.bad(area, text, "say namespace=, one for each layout");
+    match &health.purpose {
+        Some(theirs) => {
+            if let Some((what, mend)) = contract.mismatch(theirs, system_ms()) {
+                return findings.bad(area, format!("{name}: LAYOUT_MISMATCH: {what}"), mend);
+            }
         }
-        None => findings.bad(area, format!("{name}: its record cannot be read"), "docs/stores.md, When a store was restored or damaged"),
-        Some(_) => {}
+        None => findings.bad(area, format!("{name}: its record cannot be read"), "docs/errors.md, STORE_CORRUPT"),
     }
     if health.is_of_another_server {
         findings.bad(
@@ -340,7 +347,7 @@ fn health(health: &super::listing::Health, name: &str, layout: &Layout, contract
     let (used, nodes) = (health.used, health.nodes);
     let text = format!("{name}: {used} of {nodes} node numbers are held");
     if nodes > 0 && used.saturating_mul(5) >= nodes.saturating_mul(4) {
-        findings.warn(area, text, "a layout with more node bits, or another namespace for what need not be unique together");
+        findings.warn(area, text, "docs/production.md, More processes than numbers");
     } else {
         findings.good(area, text);
     }

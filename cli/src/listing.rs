@@ -1,7 +1,6 @@
 //! The content of a namespace, for people and as JSON.
 
 use super::screen::plain;
-use frazil::Layout;
 use frazil::admin::lease::{Meta, Purpose, Slot, Tenure, newer_format};
 use frazil::admin::store::Loaded;
 use frazil::admin::{LayoutBits, PRESETS, show_duration};
@@ -29,7 +28,7 @@ pub(super) struct Listing {
 pub(super) struct Health {
     pub(super) is_begun: bool,
     /// `None` where the record cannot be read.
-    pub(super) layout: Option<Layout>,
+    pub(super) purpose: Option<String>,
     pub(super) is_of_another_server: bool,
     pub(super) unreadable: u64,
     /// Numbers that are held, or given out for good.
@@ -88,7 +87,7 @@ impl Listing {
         let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
         Health {
             is_begun: self.meta.is_some(),
-            layout: self.purpose.as_ref().map(|purpose| purpose.layout.clone()),
+            purpose: meta.map(|meta| meta.layout.clone()),
             is_of_another_server: meta.is_some_and(|meta| meta.server != self.server),
             unreadable,
             used: ahead.saturating_add(counted),

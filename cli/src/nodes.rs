@@ -99,8 +99,8 @@ impl<'a> Namespace<'a> {
         for _ in 0..ATTEMPTS {
             let loaded = self.load(Which::One(0))?;
             let Some(meta) = &loaded.meta else {
-                let why = "there is nothing to accept: the namespace has no record. The next process that starts begins it; \
-                    one that still refuses the store then goes on after another --accept, or when it is restarted";
+                let why = "there is nothing to accept: the namespace has no record. Stop all processes that used it, and start them \
+                    with after= the highest ID that was issued: the first one begins it";
                 return Err(at(Error::new(ErrorKind::StoreChanged, why)));
             };
             let (after, swap) = accept(meta, &loaded, system_ms(), fastrand::u64(..)).map_err(at)?;

@@ -60,7 +60,7 @@ impl<'a> Tag<'a> {
     pub(super) fn show(&mut self) -> Result<Shown> {
         let Loaded { meta, server, .. } = self.load()?;
         let Some(text) = meta else {
-            return Err(self.error(ErrorKind::TagMissing, "there is no such tag; to begin it: --start=N"));
+            return Err(self.error(ErrorKind::TagMissing, "there is no such tag; to begin it: --start=N, above all that was given out"));
         };
         let record = Record::parse(&text).map_err(|error| self.error(error.kind(), &error.to_string()))?;
         let Tag { address, namespace, name, .. } = self;

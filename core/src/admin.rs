@@ -102,6 +102,14 @@ pub fn plan(spec: &Spec) -> Result<(Layout, Source)> {
     Ok((plan.layout, plan.source))
 }
 
+/// Checks the spec's `after` against this machine's clock.
+///
+/// # Errors
+/// Those of [`Spec::layout`]; `OUT_OF_RANGE` and `LAYOUT_EXPIRED` for the ID.
+pub fn check_after(spec: &Spec) -> Result<()> {
+    spec.plan()?.check_after().map(drop)
+}
+
 /// The number of a spec on this machine: whether it is free, held or cannot be guarded. `None` where it is not to be guarded.
 ///
 /// # Errors

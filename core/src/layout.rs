@@ -264,7 +264,8 @@ impl Layout {
             ErrorKind::LayoutExpired,
             format!(
                 "this layout has ended: its last tick starts at {last}, {bits} bits of {tick} after its epoch {}. \
-                 Give a later epoch, for example epoch=2025-01-01, to a new system; an old one needs more time bits",
+                 Give a later epoch, for example epoch=2025-01-01, for new tables. Tables with its IDs need more \
+                 time bits, for which 63 bits have no room: docs/layouts.md, When a layout ends",
                 time::show_instant(self.0.epoch_ms)
             ),
         ))

@@ -260,7 +260,8 @@ impl Spec {
 /// Returns the ways in which a generator gets its node number; `by_hand` is the one with fixed fields.
 fn ways_out(by_hand: &str) -> String {
     format!(
-        "give a number of its own to each generator ({by_hand}), or store=local on one machine, or the cluster's store (store=redis://...)"
+        "give a number of its own to each generator ({by_hand}), or let all of them lease: store=local on one machine, or the cluster's store \
+         (store=redis://...)"
     )
 }
 

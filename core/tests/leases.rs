@@ -229,6 +229,86 @@ fn a_namespace_has_one_layout() {
     assert_eq!(kind, ErrorKind::LayoutMismatch, "disposable numbers and shared slots do not mix");
 }
 
+/// Follows the remedy of LAYOUT_MISMATCH to the letter.
+#[test]
+fn layout_mismatch_ends_without_a_repeat() {
+    let folder = Folder::new("follow");
+    let old = "layout='time:41@1ms node:2 sequence:10 epoch:2025-01-01'";
+    for (new, name) in [
+        ("layout='time:41@1ms node:1 sequence:11 epoch:2025-01-01'", "bits"),
+        ("layout='time:41@1ms worker:2 sequence:10 epoch:2025-01-01'", "names"),
+        ("layout='time:41@1ms node:2 sequence:10 epoch:2020-01-01'", "epoch"),
+        (&format!("{old} lease=disposable detached=true"), "kind"),
+    ] {
+        let fleet = |spec: &str| -> Vec<i64> {
+            let fleet = [open(spec), open(spec)];
+            fleet.iter().flat_map(|ids| std::iter::repeat_with(|| ids.next_id().unwrap().get()).take(3_000)).collect()
+        };
+        let (store, detached) = (folder.store(), "detached=true");
+        let mut ids = fleet(&format!("{old} {store} {QUICK} {detached}"));
+        let new = if new.contains("disposable") { format!("{new} {store}") } else { format!("{new} {store} {QUICK} {detached}") };
+        let (kind, why) = refused(&new);
+        assert_eq!(kind, ErrorKind::LayoutMismatch);
+        assert!(why.contains("stop all processes") && why.contains("another namespace=NAME and after= the highest ID"), "{why}");
+        ids.extend(fleet(&format!("{new} namespace={name} after={}", ids.iter().max().unwrap())));
+        assert_eq!(ids.iter().collect::<HashSet<_>>().len(), 12_000, "{name}");
+    }
+}
+
+#[test]
+fn layout_mismatch_where_no_layout_can_follow_is_refused_by_after_too() {
+    let folder = Folder::new("smaller");
+    let last = open(&format!("standard {} {QUICK}", folder.store())).next_id().unwrap();
+    for (new, kind) in [
+        ("standard epoch=2026-01-01", ErrorKind::OutOfRange),
+        ("layout='time:41@1ms node:8 sequence:12 epoch:2025-01-01'", ErrorKind::OutOfRange),
+        ("sonyflake", ErrorKind::OutOfRange),
+        ("js53", ErrorKind::IdInvalid),
+    ] {
+        let (found, why) = refused(&format!("{new} {} {QUICK}", folder.store()));
+        assert_eq!(found, ErrorKind::LayoutMismatch);
+        assert!(why.contains("this layout cannot follow"), "{new}: {why}");
+        let after: String = why.split("after=").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
+        let (found, why) = refused(&format!("{new} {} {QUICK} namespace=new after={after}", folder.store()));
+        assert_eq!(found, kind, "{why}");
+        assert!(why.contains("another layout"), "{new}: {why}");
+    }
+    // What the text offers instead: larger IDs.
+    let larger = open(&format!("standard epoch=2024-01-01 {} {QUICK} namespace=larger after={last}", folder.store()));
+    assert!(larger.next_id().unwrap() > last);
+}
+
+/// Follows the remedy of a namespace that cannot be used any more.
+#[test]
+fn store_corrupt_ends_without_a_repeat() {
+    let folder = Folder::new("corrupt");
+    let mint = |line: &str| open(&format!("{TWO} {} {QUICK} detached=true {line}", folder.store())).batch(5_000).unwrap();
+    let before = mint("");
+    std::fs::write(folder.0.join("default/meta"), "nonsense").unwrap();
+    let (kind, why) = refused(&format!("{TWO} {} {QUICK}", folder.store()));
+    assert_eq!(kind, ErrorKind::StoreCorrupt);
+    assert!(why.contains("stop all processes") && why.contains("another namespace=NAME and after= the highest ID"), "{why}");
+    let after = mint(&format!("namespace=another after={}", before.last().unwrap()));
+    assert!(after[0] > before[before.len() - 1]);
+}
+
+/// Follows the remedy of a layout that has ended.
+#[test]
+fn layout_expired_ends_without_a_repeat() {
+    let ended = |bits: u32, node: u32| format!("layout='time:{bits}@1s node:{node} sequence:12 epoch:2025-01-01' node=1 detached=true");
+    let (kind, why) = refused(&ended(20, 10));
+    assert_eq!(kind, ErrorKind::LayoutExpired);
+    assert!(why.contains("Tables with its IDs need more time bits"), "{why}");
+    let last: i64 = (1 << 42) - 1;
+    assert!(open(&format!("{} after={last}", ended(41, 10))).next_id().unwrap().get() > last);
+    // Nothing is above the last ID of 63 bits, and a later epoch begins below it.
+    let (kind, why) = refused("baidu worker=1 detached=true");
+    assert_eq!(kind, ErrorKind::LayoutExpired);
+    assert!(why.contains("for new tables") && why.contains("63 bits have no room"), "{why}");
+    let (kind, _) = refused(&format!("baidu epoch=2026-01-01 worker=1 detached=true after={}", i64::MAX));
+    assert_eq!(kind, ErrorKind::OutOfRange);
+}
+
 #[test]
 fn disposable_numbers_are_used_once() {
     let folder = Folder::new("disposable");

@@ -40,6 +40,12 @@ pub fn parse_id(env: &Env, text: Unknown<'_>, format: Unknown<'_>) -> Result<Str
     })
 }
 
+/// The order of two IDs: -1, 0 or 1.
+#[napi]
+pub fn compare_ids(env: &Env, a: Unknown<'_>, b: Unknown<'_>) -> Result<i32> {
+    guard(env, || Ok(id_in(env, "a", a)?.cmp(&id_in(env, "b", b)?) as i32))
+}
+
 /// A key that the caller chose, cut short for a message.
 fn short(name: &str) -> &str {
     const LONGEST: usize = 60;

@@ -23,7 +23,7 @@ use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use next::RawFunction;
 
-pub use convert::{format_id, parse_id, version};
+pub use convert::{compare_ids, format_id, parse_id, version};
 pub use error::{ErrorRow, error_table};
 pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layout_info, layout_max_id, layout_min_id, layout_parse};
 pub use lease::{give_back, restored, snowflake_close, snowflake_close_async, snowflake_lease, snowflake_release_node};

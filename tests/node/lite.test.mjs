@@ -268,16 +268,24 @@ test('bad input, by every entry', () => {
   assert.throws(() => lite.Layout('twitter'), TypeError)
 })
 
-test('compareIds sorts like the numbers', () => {
+test('compareIds sorts like the numbers, in both packages alike', () => {
   const sorted = ['0', '9', '10', '9007199254740993', '9223372036854775806', '9223372036854775807']
-  assert.deepEqual([...sorted].reverse().sort(lite.compareIds), sorted)
-  assert.deepEqual([10n, '9', 3].sort(lite.compareIds), [3, '9', 10n])
-  assert.equal(lite.compareIds('0000000000000000007', 7n), 0)
-  for (const bad of ['x', -1, 2 ** 53, 1541815603606036480]) {
-    assert.equal(outcome(lite, () => lite.compareIds('1', bad)).code, 'ID_INVALID')
-    assert.equal(outcome(lite, () => lite.compareIds(bad, '1')).code, 'ID_INVALID')
+  for (const { compareIds } of [lite, frazil]) {
+    assert.deepEqual([...sorted].reverse().sort(compareIds), sorted)
+    assert.deepEqual([10n, '9', 3].sort(compareIds), [3, '9', 10n])
+    assert.deepEqual(['10', '9'].sort(), ['10', '9'], 'as plain text they do not')
+    assert.equal(compareIds('0000000000000000007', 7n), 0)
+    assert.deepEqual([compareIds.name, compareIds.length], ['compareIds', 2])
   }
-  assert.equal(outcome(lite, () => lite.compareIds('1', null)).code, 'WRONG_TYPE')
+  const bad = ['x', '', '-1', '01', ' 1', '9223372036854775808', -1, -1n, 1n << 63n, 0.5, NaN, 2 ** 53, 1541815603606036480]
+  const codes = new Map([...bad.map(id => [id, 'ID_INVALID']), ...[null, undefined, true, {}, Symbol('id')].map(id => [id, 'WRONG_TYPE'])])
+  for (const [id, code] of codes) {
+    for (const given of [['1', id], [id, '1']]) {
+      const [ours, theirs] = [lite, frazil].map(of => outcome(of, () => of.compareIds(...given)))
+      assert.equal(ours.code, code, String(id))
+      assert.deepEqual(ours, theirs, String(id))
+    }
+  }
 })
 
 test('isId is true for what decode takes, up to an instant', () => {

@@ -17,4 +17,7 @@ if ! cmp -s $here/requirements.txt "$venv/installed"; then
     cp $here/requirements.txt "$venv/installed"
 fi
 pip install --no-deps --reinstall build/wheels/frazil-*.whl
+# PostgreSQL's package brings the sources of locales, and not the locales.
+export LOCPATH="$PWD/build/locales"
+[ -e "$LOCPATH/en_US.utf8" ] || { mkdir -p "$LOCPATH" && localedef -i en_US -f UTF-8 "$LOCPATH/en_US.utf8"; }
 exec python3 tests/servers postgresql,mariadb -- "$venv/bin/python" -m pytest -q "$@" $here

@@ -351,6 +351,19 @@ fn what_is_wrong_is_found() {
     good(&["next", "standard", &store]);
     let (status, out, _) = frazil(&["doctor", "twitter", &store]);
     assert!(status == 1 && out.contains("LAYOUT_MISMATCH") && out.contains("mend: "), "{out}");
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (other, told) in [
+        // What differs in names, or in the kind of lease, is refused by `open` too.
+        ("layout='time:41@1ms worker:10 sequence:12 epoch:2025-01-01'", "and after= the highest ID of all that"),
+        ("standard lease=disposable", "and after= the highest ID of all that"),
+        ("standard epoch=2026-01-01", "this layout cannot follow"),
+    ] {
+        let (status, out, _) = frazil(&["doctor", other, &store]);
+        assert!(status == 1 && out.contains("LAYOUT_MISMATCH") && words(out.clone()).contains(told), "{out}");
+    }
+    let old = good(&["next", "standard", "node=7"]);
+    let (status, out, _) = frazil(&["doctor", "standard", "node=7", "epoch=2026-01-01", &format!("after={}", old.trim())]);
+    assert!(status == 1 && words(out.clone()).contains("another layout made it, this one's IDs are smaller until then"), "{out}");
     let (status, out, _) = frazil(&["doctor", "standard", "store=redis://me:secret@127.0.0.1:1"]);
     assert!(status == 1 && out.contains("STORE_") && !out.contains("secret"), "{out}");
     assert_eq!(frazil(&["doctor", "nonsense"]).0, 1);

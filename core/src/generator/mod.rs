@@ -187,8 +187,8 @@ impl Generator {
         };
         let copied = || {
             format!(
-                "this process was copied with its machine, and another copy may use node number {node}: open a generator with another number, or \
-                 lease numbers from a store that all copies reach"
+                "this process was copied with its machine, and another copy may use node number {node}: open a generator with a number that no \
+                 other copy has, or lease the numbers of all copies from a store that they reach"
             )
         };
         Err(self.mark.refusal(*process, forked, copied))

@@ -22,7 +22,8 @@ pub(crate) fn check_observed(name: &str, id: Id, layout: &Layout, policies: Poli
         let (ahead, most) = (in_ms(tick - now), show_duration(in_ms(drift)));
         let Policies { rollback, exhausted, .. } = policies;
         let why = format!(
-            "{name}={id} is out of range: its stamp, {stamp}, lies {ahead} ms ahead of the clock, and rollback={rollback} exhausted={exhausted} allow {most}"
+            "{name}={id} is out of range: its stamp, {stamp}, lies {ahead} ms ahead of the clock, and rollback={rollback} exhausted={exhausted} allow {most}; \
+             if another layout made it, this one's IDs are smaller until then: use them for other tables only"
         );
         return Err(Error::new(ErrorKind::OutOfRange, why));
     }

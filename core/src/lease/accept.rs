@@ -4,7 +4,7 @@ use super::contract::{Contract, Purpose};
 use super::protocol::{BEGINNING_MS, Protocol};
 use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Loaded, Swap};
+use crate::store::{Key, LEAVE, Loaded, Swap};
 use std::time::Duration;
 
 /// The write that begins a new incarnation in a namespace, and the record that it writes.
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Result<(Meta, Swap)> {
     let before = Meta::parse(meta)?;
     if Purpose::parse(&before.layout).is_ok_and(|purpose| purpose.disposable.is_some()) {
-        let why = "its numbers are disposable, and the store may have forgotten which were given out: use another namespace";
+        let why = format!("its numbers are disposable, and the store may have forgotten which were given out: {LEAVE}");
         return Err(Error::new(ErrorKind::StoreUnsuitable, why));
     }
     // Like any record that begins an incarnation, it must be written before `since`. So `since` is after the loss, whenever the write
@@ -37,8 +37,7 @@ pub fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Result<(M
 /// `CONFLICT` for a namespace that was begun before.
 pub fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>> {
     if loaded.meta.is_some() || !loaded.slots.is_empty() {
-        let why =
-            "it was begun before, and IDs of it may have been issued: its first leases begin when it says so, or use another namespace";
+        let why = "it was begun before, and IDs of it may have been issued: its first leases begin when it says so";
         return Err(Error::new(ErrorKind::Conflict, why));
     }
     Protocol::beginning(contract.terms.clone(), loaded)

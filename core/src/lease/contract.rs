@@ -1,7 +1,7 @@
 //! The contract of a lease: the demands of a spec on a store.
 
 use super::candidates::Candidates;
-use super::protocol::Terms;
+use super::protocol::{DISPOSABLE, Terms};
 use super::record::CLOCK_ERROR_MS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
@@ -11,8 +11,6 @@ use crate::time::show_duration;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The text between the layout and the names of the given fields, where numbers are disposable.
-const DISPOSABLE: &str = " lease=disposable given=";
 /// The value of an unbounded `ahead` in A. On this machine the store's clock goes back together with ours, so the value is as far as a
 /// clock may go back. For other stores it is short, because processes wait for A after a store lost writes.
 const UNBOUNDED_AHEAD_NEAR_MS: u64 = 3_600_000;
@@ -145,6 +143,11 @@ impl Contract {
     /// The remedy after the store was replaced.
     pub fn acceptance(&self) -> String {
         self.terms.acceptance()
+    }
+
+    /// The other purpose of a namespace, and the remedy; `None` if this lease can be taken there.
+    pub fn mismatch(&self, theirs: &str, now_ms: i64) -> Option<(String, String)> {
+        self.terms.mismatch(theirs, now_ms)
     }
 
     /// The command that lists the namespace.

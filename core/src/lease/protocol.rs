@@ -46,10 +46,12 @@ mod clocks;
 mod draw;
 mod incarnation;
 mod loss;
+mod mismatch;
 mod slot;
 mod terms;
 
 pub(crate) use loss::Loss;
+pub(crate) use mismatch::DISPOSABLE;
 pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};
 
 use super::record::{Meta, Slot, Tenure};
@@ -220,7 +222,7 @@ impl Protocol {
     /// The first write of a process that finds this content of a namespace.
     #[cfg(feature = "admin")]
     pub(crate) fn first(terms: Arc<Terms>, loaded: &Loaded) -> Result<Option<Swap>> {
-        Protocol::new(terms, "", fastrand::Rng::new()).establish(loaded)
+        Protocol::new(terms, "", fastrand::Rng::new()).establish(loaded, crate::clock::system_ms())
     }
 
     /// Returns whether no slot is wanted.
@@ -354,7 +356,7 @@ impl Protocol {
         // Before `establish`, which may return early: a lease whose record is replaced ends at once.
         let state = if self.is_replaced(loaded) { self.lose(loaded, now) } else { state };
         self.look_for_lost_writes(&state, loaded);
-        match self.establish(loaded) {
+        match self.establish(loaded, self.terms.layout.tick_start_ms(now.tick)) {
             Ok(None) => {}
             Ok(Some(swap)) => {
                 // A slot that was being taken is dropped, because it belongs to the incarnation before.

@@ -160,7 +160,7 @@ impl Tagged {
     /// Checks a loaded record. Returns it, or `None` if there is none and this process has never seen one.
     fn check(&self, loaded: &Loaded, known: Known) -> Result<Option<Record>> {
         let changed = |why: &str| {
-            let why = format!("{why}; when it is certain which numbers were given out: {}", self.command());
+            let why = format!("{why}; when it is certain which numbers were given out, with N above all: {}", self.command());
             Err(self.error(ErrorKind::StoreChanged, &why))
         };
         let Some(text) = &loaded.meta else {
@@ -191,7 +191,8 @@ impl Tagged {
 
     /// The error for a tag that only an operator may begin, because the store may have had it.
     fn missing(&self) -> Error {
-        let why = format!("there is no such tag, and this store may have forgotten it; to begin it: {}", self.command());
+        let why =
+            format!("there is no such tag, and this store may have forgotten it; to begin it above all given out: {}", self.command());
         self.error(ErrorKind::TagMissing, &why)
     }
 

@@ -115,7 +115,7 @@ impl Foreign {
         let (table, column, tag) = (self.table.name(), self.table.tag_column(), self.tag.replace('\'', "''"));
         let why = format!(
             "the row has gone back: max_id stood at {seen}, and now at {}; when it is certain which numbers were given out: \
-             UPDATE {table} SET max_id = N WHERE {column} = '{tag}', with N at least {seen}",
+             UPDATE {table} SET max_id = N WHERE {column} = '{tag}', with N no less than any of them, and at least {seen}",
             row.max_id
         );
         Err(self.error(ErrorKind::StoreChanged, &why))

@@ -47,8 +47,8 @@ impl History {
         self.reached(WENT_BACK);
         let (command, login) = (accepting(store, place), login_hint(store));
         let why = format!(
-            "the store's history went back: it was restored from a backup, or replaced; if that is meant, run `{command}`{login}, and start \
-             this process again"
+            "the store's history went back: it was restored from a backup, or replaced; if that is meant, stop all processes that use it, run \
+             `{command}`{login}, and start them again"
         );
         Err((ErrorKind::StoreChanged, why))
     }
@@ -71,7 +71,9 @@ mod tests {
     fn a_history_that_went_back_names_the_command() {
         let check = |place| History::of("command", place).check(5, 4, "etcd://***@h", place).unwrap_err().1;
         let store = shell_word("etcd://***@h");
-        let command = format!("`frazil nodes {store} --namespace orders --accept`, with the user and the password for ***");
+        let command = format!(
+            "stop all processes that use it, run `frazil nodes {store} --namespace orders --accept`, with the user and the password for ***"
+        );
         assert!(check("orders").contains(&command), "{}", check("orders"));
         let command = format!("`frazil segment {store} --namespace=orders --start=N -- tickets`");
         assert!(check("orders~tickets").contains(&command), "{}", check("orders~tickets"));

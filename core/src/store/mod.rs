@@ -75,6 +75,9 @@ pub enum Which {
 
 /// The most numbers of one question.
 pub(crate) const MOST_TOGETHER: usize = 128;
+/// The remedy for a namespace that cannot be used any more. Its numbers, and so its IDs, say nothing about those of another one.
+pub(crate) const LEAVE: &str =
+    "stop all processes that use the namespace, and start them with another namespace=NAME and after= the highest ID that was issued";
 /// The slots of a page, where the store finds them in order.
 const PAGE: usize = if cfg!(test) { 100 } else { 1_000 };
 

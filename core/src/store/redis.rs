@@ -42,7 +42,7 @@ use super::limits::ONE_RECORD;
 #[cfg(feature = "list")]
 use super::limits::{ALL_RECORDS, too_large};
 use super::resp::Reply;
-use super::{Answer, Ask, Loaded, NODES_END, Store, Swap, Swapped, Which};
+use super::{Answer, Ask, LEAVE, Loaded, NODES_END, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result, shown};
 use ::redis::{Cmd, cmd};
 use address::Target;
@@ -197,7 +197,7 @@ impl Redis {
 
     fn foreign(&self, namespace: &str, what: &str) -> Error {
         let address = self.wire.address();
-        let why = format!("store={address} namespace={namespace}: {what}; frazil did not write it: take another namespace, or remove it");
+        let why = format!("store={address} namespace={namespace}: {what}; frazil did not write it: {LEAVE}");
         Error::new(ErrorKind::StoreCorrupt, why)
     }
 

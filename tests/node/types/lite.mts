@@ -9,12 +9,13 @@ export const same: [
   Same<IdLike, frazil.IdLike>,
   Same<Instant, frazil.Instant>,
   Same<TextFormat, frazil.TextFormat>,
+  Same<typeof compareIds, typeof frazil.compareIds>,
   Same<typeof formatId, typeof frazil.formatId>,
   Same<typeof parseId, typeof frazil.parseId>,
   Same<PresetFields, frazil.PresetFields>,
   Same<Parts, frazil.Parts>,
   Same<Parts<'twitter'>, frazil.Parts<'twitter'>>,
-] = [true, true, true, true, true, true, true, true, true]
+] = [true, true, true, true, true, true, true, true, true, true]
 
 // One for the other, both ways.
 export const layouts: [frazil.Layout, Layout] = [new Layout('twitter'), new frazil.Layout('twitter')]

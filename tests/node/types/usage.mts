@@ -1,5 +1,5 @@
 // Every declaration in use; each line under @ts-expect-error must not compile.
-import { Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, errors, formatId, parseId, version } from 'frazil'
+import { Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, compareIds, errors, formatId, parseId, version } from 'frazil'
 import { parseUuid, uuid4, uuid7, uuidTime } from 'frazil/uuid'
 import { decodeObjectId, maxObjectId, minObjectId, objectId } from 'frazil/objectid'
 import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil/uuid'
@@ -90,6 +90,7 @@ const dates: (Date | undefined)[] = [layout.epoch, layout.expiresAt]
 
 const row: ErrorRow | undefined = errors[0]
 const code: ErrorCode | undefined = row?.code
+const sorted: (string | bigint)[] = ['10', 9n].sort(compareIds)
 const texts: string[] = [version, formatId(1n, 'hex'), parseId('1', 'decimal'), parseId('1')]
 try {
   ids.next()

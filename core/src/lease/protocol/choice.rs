@@ -209,7 +209,8 @@ impl Protocol {
             let how = if self.end_ms(*bound) > most_ms {
                 let accept = self.terms.command("--accept");
                 format!(
-                    "; a clock was ahead when that was written: stop the processes of the namespace, and run {accept}, which gives the number back"
+                    "; a clock was ahead when that was written: stop the processes of the namespace, and run {accept}, which gives the number back: \
+                     IDs that were stamped later than now come again at their time, so delete them first"
                 )
             } else {
                 ", which goes on extending it".to_owned()

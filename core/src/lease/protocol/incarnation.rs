@@ -25,7 +25,7 @@ pub(super) struct Incarnation {
 
 impl Protocol {
     /// Compares the meta record with what is known. Returns a write if it has to come first.
-    pub(super) fn establish(&mut self, loaded: &Loaded) -> Result<Option<Swap>> {
+    pub(super) fn establish(&mut self, loaded: &Loaded, now_ms: i64) -> Result<Option<Swap>> {
         // For most addresses this is known from the start, but for a store behind a frazil-server only from here on.
         if loaded.loses_writes && self.terms.disposable {
             let why = "lease=disposable needs a store that forgets nothing, and this one may lose writes in a failover: use shared-slots";
@@ -34,19 +34,18 @@ impl Protocol {
         let Some(text) = &loaded.meta else {
             let known = self.incarnation.is_some();
             let since_ms = match (loaded.time_ms, known) {
-                (None, true) => return Err(changed("it was wiped: stop all processes that used it, and start them again")),
+                (None, true) => {
+                    let how = "it was wiped: stop all processes that used it, and start them with after= the highest ID that was issued";
+                    return Err(changed(how));
+                }
                 (Some(time_ms), known) if loaded.loses_writes || known => time_ms + BEGINNING_MS,
                 _ => 0,
             };
             return Ok(Some(self.begin(loaded, None, since_ms)));
         };
         let meta = Meta::parse(text)?;
-        if meta.layout != self.terms.purpose {
-            let why = format!(
-                "the namespace holds node numbers for \"{}\", not for \"{}\": give another namespace=NAME, one for each layout and kind of lease",
-                meta.layout, self.terms.purpose
-            );
-            return Err(Error::new(ErrorKind::LayoutMismatch, why));
+        if let Some((what, remedy)) = self.terms.mismatch(&meta.layout, now_ms) {
+            return Err(Error::new(ErrorKind::LayoutMismatch, format!("{what}: {remedy}")));
         }
         let anew = self.incarnation.as_ref().is_some_and(|known| known.meta.identity() != meta.identity());
         let went_back = !anew && self.incarnation.as_ref().is_some_and(|known| known.has_lost_writes);

@@ -35,7 +35,7 @@ use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
 use super::incarnation::changed;
 use super::{BEGINNING_MS, Grant, Now, PARTS, Protocol, State};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Loaded, Swap};
+use crate::store::{Key, LEAVE, Loaded, Swap};
 use crate::time::show_instant;
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ impl Protocol {
         }
         let incarnation = self.incarnation.as_ref().expect("a number is taken in an incarnation");
         if incarnation.meta.since_ms != 0 {
-            return Err(changed("it may have forgotten which disposable numbers it gave out, so another namespace is needed"));
+            return Err(changed(&format!("it may have forgotten which disposable numbers it gave out: {LEAVE}")));
         }
         let token = self.random.u64(..);
         let version = version_after(old.as_ref().map(|(slot, _)| slot), &mut self.random);

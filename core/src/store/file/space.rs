@@ -6,7 +6,7 @@ use super::record::{self, Content, Record};
 use super::refusal::{self, Refuse};
 use super::system::Folder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Loaded, Swap, Swapped, Which};
+use crate::store::{Key, LEAVE, Loaded, Swap, Swapped, Which};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -66,8 +66,8 @@ impl Space<'_> {
             Content::Text(record) => Ok(Some(record)),
             Content::Corrupt(why) => {
                 let file = self.path(META);
-                let why = format!("{why}; bring back the folder {} from a backup, or use another namespace", self.folder.path.display());
-                Err(Error::new(ErrorKind::StoreCorrupt, format!("file:{}: {} is damaged: {why}", self.dir.display(), file.display())))
+                let why = format!("file:{}: {} is damaged: {why}; {LEAVE}", self.dir.display(), file.display());
+                Err(Error::new(ErrorKind::StoreCorrupt, why))
             }
         }
     }
@@ -98,7 +98,7 @@ impl Space<'_> {
         for node in nodes {
             if matches!(which, Which::All | Which::Page(_)) && Instant::now() > self.deadline {
                 let why = format!("file:{}: the {} slots read so far took all of the call's time: ", self.dir.display(), slots.len());
-                let why = why + "use another namespace, or a faster disk";
+                let why = why + "use a faster disk";
                 return Err(Error::new(ErrorKind::StoreUnreachable, why).retry_in(lock::LONGEST_PAUSE));
             }
             match self.peek(Key::Slot(node))? {

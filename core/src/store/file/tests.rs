@@ -322,7 +322,8 @@ fn a_damaged_slot_is_out_of_use_and_no_other() {
 fn a_damaged_meta_record_stops_the_namespace() {
     let temp = Temp::filled();
     fs::write(temp.path("meta"), "nonsense").unwrap();
-    let parts = [temp.path("meta").to_str().unwrap().to_owned(), "damaged".into(), "another namespace".into()];
+    let parts =
+        [temp.path("meta").to_str().unwrap().to_owned(), "damaged".into(), "another namespace=NAME and after= the highest ID".into()];
     let parts = parts.each_ref().map(String::as_str);
     expect(&temp.store().load(NS, Which::All).unwrap_err(), ErrorKind::StoreCorrupt, &parts);
     expect(&set(&mut *temp.store(), Key::Slot(7), Some("old"), "new").unwrap_err(), ErrorKind::StoreCorrupt, &parts);

@@ -18,7 +18,7 @@ const CODES: &[(&str, ErrorKind, &str)] = &[
     ("NOREPLICAS", ErrorKind::StoreReadonly, "takes no writes now: it has fewer replicas than min-replicas-to-write asks for"),
     ("MISCONF", ErrorKind::StoreReadonly, "takes no writes now: it cannot save to its disk (MISCONF); its log says why"),
     ("OOM", ErrorKind::StoreUnsuitable, "takes no writes: its memory is full (OOM); raise maxmemory or remove data"),
-    ("WRONGTYPE", ErrorKind::StoreCorrupt, "has data of another type under frazil:{NAMESPACE}:meta or :slots: take another namespace"),
+    ("WRONGTYPE", ErrorKind::StoreCorrupt, WRONG_TYPE),
     ("LOADING", ErrorKind::StoreUnreachable, "is still loading its data"),
     ("MASTERDOWN", ErrorKind::StoreUnreachable, "is a replica that has lost its primary"),
     ("BUSY", ErrorKind::StoreUnreachable, "is busy with somebody's script, which SCRIPT KILL ends"),
@@ -29,6 +29,8 @@ const CODES: &[(&str, ErrorKind, &str)] = &[
     ("NOIDENTITY", ErrorKind::StoreUnsuitable, "does not tell its run_id and master_replid in INFO, so a lost write could not be seen"),
 ];
 
+const WRONG_TYPE: &str = "has data of another type under frazil:{NAMESPACE}:meta or :slots, which another program wrote: stop all processes that \
+     use the namespace, and start them with another namespace=NAME and after= the highest ID that was issued";
 const IN_CLUSTER: &str = "belongs to a Redis Cluster, which is not supported: use a server with cluster-enabled no";
 
 /// A server's error reply to a command.

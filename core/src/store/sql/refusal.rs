@@ -98,7 +98,7 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
         }
         UNREADABLE => (StoreCorrupt, format!("the store {to} holds a record that is not UTF-8: {message}")),
         "XX001" | "XX002" | "1034" | "1194" | "1712" => {
-            (StoreCorrupt, format!("the store {to} reports a damaged table ({code}: {message}): repair it or restore it"))
+            (StoreCorrupt, format!("the store {to} reports a damaged table ({code}: {message}): repair it, or stop all and restore it"))
         }
         // PostgreSQL: the text's fault, its values' fault, what the server cannot do; MySQL: likewise, and a table that is not as it should be.
         "1054" | "1064" | "1146" | "1235" | "1267" | "1286" | "1665" | "3098" => unsuitable(login, code, &message),

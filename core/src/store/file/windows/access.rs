@@ -231,7 +231,7 @@ pub(in crate::store::file) fn namespace(dir: &Path, name: &str, rules: Rules, ma
         &path,
         &account,
         &security,
-        &format!("remove it, use another namespace, or give it to the administrators ({})", give(&path)),
+        &format!("give it to the administrators ({}); another namespace=NAME is for IDs of other tables", give(&path)),
     )?;
     Ok(Some(folder))
 }

@@ -1,0 +1,89 @@
+//! A namespace that holds node numbers for another layout or kind of lease.
+//!
+//! Numbers that are leased from two namespaces, or for two layouts, may be equal, and so may the IDs. IDs of both are different only if one
+//! side has ended, and the other begins above its highest ID. That needs a layout whose IDs are larger: one that has reached that ID.
+
+use super::Terms;
+use crate::layout::Layout;
+use crate::time::show_instant;
+
+/// The text between the layout and the names of the given fields, where numbers are disposable.
+pub(crate) const DISPOSABLE: &str = " lease=disposable given=";
+const FOLLOW: &str = "stop all processes that use the namespace, let queues and offline clients write what they hold, and start each with \
+    another namespace=NAME and after= the highest ID of all that";
+
+impl Terms {
+    /// Says that a namespace is used for `theirs`, and what to do about it. `None` if these terms have the same purpose.
+    pub(crate) fn mismatch(&self, theirs: &str, now_ms: i64) -> Option<(String, String)> {
+        if theirs == self.purpose {
+            return None;
+        }
+        let what = format!("the namespace holds node numbers for \"{theirs}\", not for \"{}\"", self.purpose);
+        let how = self.cannot_follow(theirs, now_ms).unwrap_or_else(|| FOLLOW.to_owned());
+        Some((what, format!("if IDs of both fill one table, {how}; for other tables, give another namespace=NAME")))
+    }
+
+    /// Says that this layout cannot follow, if it does not reach the highest ID that the layout of `theirs` makes now in a moment.
+    fn cannot_follow(&self, theirs: &str, now_ms: i64) -> Option<String> {
+        let old = Layout::parse(theirs.split(DISPOSABLE).next()?).ok()?;
+        let id = old.max_id(old.expires_at_ms().map_or(now_ms, |end_ms| now_ms.min(end_ms - 1))).ok()?;
+        let reached = match self.layout.time_of(id) {
+            Ok((_, at_ms)) if at_ms.saturating_sub(now_ms) <= self.allowance_ms as i64 => return None,
+            Ok((_, at_ms)) => format!("before {}", show_instant(at_ms)),
+            Err(_) => "at any time".to_owned(),
+        };
+        Some(format!(
+            "this layout cannot follow: it makes no ID above those of now, such as {id}, {reached}, and refuses after={id}. Keep the old \
+             layout there, or use one with larger IDs (an earlier epoch, shorter ticks, or more bits below the time)"
+        ))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+    const OLD: &str = "time:41@1ms node:10 sequence:12 epoch:2025-01-01";
+
+    fn remedy(old: &str, new: &str) -> String {
+        Terms::of_a_test(new, false).mismatch(&Layout::parse(old).unwrap().to_string(), NOW_MS).unwrap().1
+    }
+
+    #[test]
+    fn layout_mismatch_says_whether_the_layout_can_follow() {
+        for new in [
+            "time:41@1ms node:8 sequence:14 epoch:2025-01-01",
+            "time:41@1ms worker:10 sequence:12 epoch:2025-01-01",
+            "time:41@1ms node:2 sequence:20 epoch:2024-01-01",
+            "time:40@1ms node:10 sequence:13 epoch:2025-01-01",
+            // An ID of now is at most a tick ahead.
+            "time:40@2ms node:10 sequence:13 epoch:2025-01-01",
+        ] {
+            let told = remedy(OLD, new);
+            assert!(told.contains("after= the highest ID") && !told.contains("cannot"), "{new}: {told}");
+        }
+        let id = Layout::parse(OLD).unwrap().max_id(NOW_MS).unwrap();
+        for (new, at) in [
+            ("time:41@1ms node:10 sequence:12 epoch:2026-01-01", "before 2028-01-15"),
+            ("time:40@10ms node:10 sequence:12 epoch:2025-01-01", "before 20"),
+            ("time:41@1ms node:8 sequence:12 epoch:2025-01-01", "before 20"),
+            ("time:35@1s node:8 sequence:8 epoch:2025-01-01", "at any time"),
+        ] {
+            let told = remedy(OLD, new);
+            assert!(told.contains("cannot follow") && told.contains(at) && told.contains(&format!("after={id}")), "{new}: {told}");
+            assert!(remedy(new, OLD).contains("after= the highest ID"), "the other way round it can: {new}");
+        }
+        // Its last IDs reach 2^63 - 1.
+        let told = remedy("baidu", "time:28@1s worker:22 sequence:13 epoch:2026-01-01");
+        assert!(told.contains("cannot follow") && told.contains("9223372036854775807"), "{told}");
+    }
+
+    #[test]
+    fn layout_mismatch_concerns_the_kind_of_lease_too() {
+        let terms = Terms::of_a_test(OLD, false);
+        assert_eq!(terms.mismatch(&terms.purpose, NOW_MS), None);
+        let (what, remedy) = terms.mismatch(&format!("{}{DISPOSABLE}", terms.purpose), NOW_MS).unwrap();
+        assert!(what.contains("lease=disposable") && remedy.contains("after= the highest ID"), "{what}: {remedy}");
+    }
+}
