@@ -182,7 +182,8 @@ impl Generator {
         }
         let forked = || {
             format!(
-                "this process was forked, and node number {node} belongs to its parent: open a generator with another number in the child"
+                "this process was forked, and node number {node} belongs to its parent: open it after the fork only, as a daemon does, or open a \
+                 generator with another number in the child"
             )
         };
         let copied = || {
@@ -389,6 +390,11 @@ impl Generator {
     pub(crate) fn has_room(&self) -> bool {
         let lease = self.lease.get();
         self.has_lease() && lease.next().max(self.floor(self.tick_or_zero())) <= lease.bound()
+    }
+
+    /// Returns whether the program sets the time.
+    pub(crate) fn has_manual_clock(&self) -> bool {
+        self.clock.is_manual()
     }
 
     /// Returns the clock's time.
