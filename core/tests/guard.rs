@@ -290,7 +290,9 @@ fn a_second_process_with_a_manual_clock_is_refused_at_once_with_node_in_use() {
         let since = Instant::now();
         let refusal = two.refusal(60_000);
         assert!(since.elapsed() < Duration::from_secs(1), "no time of its own comes: {:?}", since.elapsed());
-        for says in ["node number 31 is in use", "start this process again with after= the highest saved ID", "shared=true", "detached=true"] {
+        for says in
+            ["node number 31 is in use", "start this process again with after= the highest saved ID", "shared=true", "detached=true"]
+        {
             assert!(refusal.contains(says), "{says}: {refusal}");
         }
         assert!(!refusal.contains("store=local"), "which a manual clock cannot use: {refusal}");
@@ -368,7 +370,8 @@ fn a_manual_clock_without_after_sends_node_unguarded() {
         worker.order(&format!("open {SECONDS} node=35 clock=manual {more}"));
         worker.order(&format!("time {GAME_MS}"));
         worker.order("next 1 10");
-        let (told, answers): (Vec<_>, Vec<_>) = (0..3 + usize::from(is_told)).map(|_| worker.answer()).partition(|answer| answer.starts_with("node."));
+        let (told, answers): (Vec<_>, Vec<_>) =
+            (0..3 + usize::from(is_told)).map(|_| worker.answer()).partition(|answer| answer.starts_with("node."));
         assert_eq!(answers[2].split(' ').count(), 1, "{answers:?}");
         let says = r#"node.unguarded [("node", "35"), ("namespace", "default"), ("reason", "clock=manual without after=")]"#;
         assert!(told.iter().all(|told| told == says) && told.len() == usize::from(is_told), "{told:?}");

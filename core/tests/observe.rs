@@ -386,6 +386,6 @@ fn a_manual_clock_that_goes_back_is_clock_back_until_the_time_that_the_error_nam
 fn after_0_is_after_nothing() {
     for preset in ["game server=7", "standard node=7", "js53 node=7"] {
         let ids = manual(&format!("{preset} after=0 start=zero"), HOUR_MS);
-        assert_eq!(ids.next_id().unwrap().get() , manual(&format!("{preset} start=zero"), HOUR_MS).next_id().unwrap().get(), "{preset}");
+        assert_eq!(ids.next_id().unwrap().get(), manual(&format!("{preset} start=zero"), HOUR_MS).next_id().unwrap().get(), "{preset}");
     }
 }

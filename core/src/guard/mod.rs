@@ -160,6 +160,19 @@ impl State {
     }
 }
 
+/// Removes the files of the numbers that no process holds; returns how many numbers that were, and how many stay. `None` on systems whose
+/// guard has no files.
+///
+/// # Errors
+/// Those of reading the folder.
+#[cfg(feature = "admin")]
+pub fn remove_lock_files() -> Option<std::io::Result<(usize, usize)>> {
+    #[cfg(all(unix, any(not(target_os = "linux"), frazil_lock_files)))]
+    return Some(system::remove_unused());
+    #[cfg(not(all(unix, any(not(target_os = "linux"), frazil_lock_files))))]
+    None
+}
+
 impl Guard {
     pub(crate) fn new(Watch(names, watch): Watch, owner: Owner) -> Self {
         let state = State { stage: Stage::Watching(watch), since: None, holder: None };

@@ -6,14 +6,16 @@ use crc::{CRC_64_XZ, Crc, NoTable};
 /// The variable that separates test runs: part of each name.
 pub(crate) const SCOPE: &str = "FRAZIL_GUARD_SCOPE";
 
+/// The kinds of watches. The first one is for every clock, and the others are for manual clocks.
+pub(super) const WATCHES: [&str; 4] = ["opens", "opens/2", "opens/3", "opens/4"];
+
 /// A number's names on this machine. They depend only on what decides whether two generators can issue the same ID: the bits of the layout
 /// and of the number, the namespace, and the scope. All versions and languages use the same format.
 pub(crate) struct Names {
     pub(crate) node: u64,
     pub(crate) namespace: String,
     pub(super) guard: String,
-    /// The first one is for every clock, and the others are for manual clocks.
-    pub(super) watches: [String; 4],
+    pub(super) watches: [String; WATCHES.len()],
 }
 
 impl Names {
@@ -29,8 +31,7 @@ impl Names {
         digest.update(scope);
         let hash = digest.finalize();
         let name = |kind: &str| format!("frazil/{kind}/node={node}/{hash:016x}");
-        let watches = ["opens", "opens/2", "opens/3", "opens/4"].map(name);
-        Names { node, namespace: namespace.to_owned(), guard: name("issues"), watches }
+        Names { node, namespace: namespace.to_owned(), guard: name("issues"), watches: WATCHES.map(name) }
     }
 }
 
