@@ -154,11 +154,12 @@ impl Name {
 
 /// Writes into a watch, so that its holder notices, if there is one.
 pub(super) fn ring(name: &str) -> io::Result<()> {
-    match open(&path_of(name)) {
-        // The text differs from that of every other process, also of another child of the same parent.
-        Ok(file) => file.write_all_at(format!("{:016x}\n", fork::seed()).as_bytes(), 0),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(why) => Err(why),
+    // The text differs from that of every other process, also of another child of the same parent.
+    let text = format!("{:016x}\n", fork::seed());
+    // A child that is forked meanwhile would keep the file.
+    match fork::with_no_fork(|| open(&path_of(name))?.write_all_at(text.as_bytes(), 0)) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
+        _ => Ok(()),
     }
 }
 
