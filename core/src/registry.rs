@@ -104,7 +104,7 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
     let bound = if watch.is_some() { 0 } else { UNBOUNDED };
     let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, bound);
     let (generator, owner) = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
-    let guard = watch.map(|watch| Guard::new(watch, owner));
+    let guard = watch.map(|watch| Guard::new(watch, owner, plan.manual_clock));
     Ok(SharedGenerator::new(generator, plan.manual_clock, spec.to_string().into(), None).guarded(guard))
 }
 

@@ -392,11 +392,6 @@ impl Generator {
         self.has_lease() && lease.next().max(self.floor(self.tick_or_zero())) <= lease.bound()
     }
 
-    /// Returns whether the program sets the time.
-    pub(crate) fn has_manual_clock(&self) -> bool {
-        self.clock.is_manual()
-    }
-
     /// Returns the clock's time.
     pub(crate) fn unix_ms(&self) -> i64 {
         self.clock.unix_ms()

@@ -76,6 +76,8 @@ enum NotTaken {
 pub(crate) struct Guard {
     names: Names,
     owner: Owner,
+    /// True if the program sets the time.
+    is_manual: bool,
     state: Mutex<State>,
 }
 
@@ -174,9 +176,9 @@ pub fn remove_lock_files() -> Option<std::io::Result<(usize, usize)>> {
 }
 
 impl Guard {
-    pub(crate) fn new(Watch(names, watch): Watch, owner: Owner) -> Self {
+    pub(crate) fn new(Watch(names, watch): Watch, owner: Owner, is_manual: bool) -> Self {
         let state = State { stage: Stage::Watching(watch), since: None, holder: None };
-        Guard { names, owner, state: Mutex::new(state) }
+        Guard { names, owner, is_manual, state: Mutex::new(state) }
     }
 
     /// Takes the name, if this process does not hold it yet, and raises the bound of the generator's lease to its end.
@@ -186,7 +188,6 @@ impl Guard {
     /// `CLOSED`, `FORKED`.
     pub(crate) fn hold(&self, generator: &Generator, wait: &Wait<'_>) -> Result<()> {
         let (began, mut waited) = (Instant::now(), false);
-        let is_manual = generator.has_manual_clock();
         let opens_in = loop {
             // A callback of the wait may have forked, and this may be the child.
             generator.check_process()?;
@@ -194,10 +195,10 @@ impl Guard {
                 Ok(opens_in) => break opens_in,
                 Err(since) => since,
             };
-            let is_late = is_manual && locked(&self.state).is_late();
+            let is_late = self.is_manual && locked(&self.state).is_late();
             let left = if is_late { Duration::ZERO } else { TIMEOUT.saturating_sub(since.elapsed()).min(wait.left()) };
             if left.is_zero() {
-                return Err(self.in_use((!is_late).then_some(since), is_manual, wait));
+                return Err(self.in_use((!is_late).then_some(since), wait));
             }
             wait.check()?;
             std::thread::sleep(wait.piece(left.min(PAUSE))?);
@@ -223,8 +224,8 @@ impl Guard {
                 self.log_unguarded(&why);
                 (None, 0)
             }
-            Ok(_) if generator.has_manual_clock() && state.is_late() => return Err(*state.since.get_or_insert_with(Instant::now)),
-            Ok(name) if self.was_alone(&mut state) || generator.has_manual_clock() => (Some(name), 0),
+            Ok(_) if self.is_manual && state.is_late() => return Err(*state.since.get_or_insert_with(Instant::now)),
+            Ok(name) if self.was_alone(&mut state) || self.is_manual => (Some(name), 0),
             Ok(name) => {
                 let opens_in = generator.tick_or_zero() + 1;
                 generator.begin(opens_in);
@@ -245,17 +246,18 @@ impl Guard {
     }
 
     fn log_unguarded(&self, reason: &str) {
+        let or_lease = if self.is_manual { "" } else { ", or use store=local" };
         log_unguarded(self.names.node, &self.names.namespace, reason, || {
             format!(
-                "another process of this machine that has it too would not be noticed, because {reason}: give each process its own number, or \
-                 use store=local"
+                "another process of this machine that has it too would not be noticed, because {reason}: give each process its own \
+                 number{or_lease}"
             )
         });
     }
 
     /// The error of a call that waits no longer. The name has been found taken since an instant, or the call came too late for a manual
     /// clock.
-    fn in_use(&self, since: Option<Instant>, is_manual: bool, wait: &Wait<'_>) -> Error {
+    fn in_use(&self, since: Option<Instant>, wait: &Wait<'_>) -> Error {
         let mut state = locked(&self.state);
         let known = state.holder.take().filter(|(at, _)| at.elapsed() < KNOWN);
         let (at, holder) = known.unwrap_or_else(|| (Instant::now(), Holder::ask(&self.names)));
@@ -266,12 +268,12 @@ impl Guard {
         } else {
             format!("node number {node} is in use on this machine by {holder}, until that exits")
         };
-        let strangers = if holder.is_another_users() && !is_free {
+        let strangers = if holder.is_another_users() {
             format!("if it is none of your programs, end it, or set {} to one text for all of yours; else ", names::SCOPE)
         } else {
             String::new()
         };
-        let ways = match is_manual {
+        let ways = match self.is_manual {
             true => "start this process again with after= the highest saved ID, or give each process its own number",
             false => "give each process its own number, or lease one with store=local",
         };
