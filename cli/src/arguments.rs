@@ -92,6 +92,9 @@ pub(super) struct Explain {
 pub(super) struct Doctor {
     /// The spec, as one word or several; without it, what FRAZIL says, or this machine alone
     pub(super) spec: Vec<String>,
+    /// Remove the lock files of fixed numbers that no process holds, where the system guards numbers by files (macOS, BSD)
+    #[arg(long)]
+    pub(super) remove_lock_files: bool,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -1,5 +1,6 @@
-//! Checks this machine, a spec and its store: each finding has its fix. Nothing is written.
+//! Checks this machine, a spec and its store: each finding has its fix. Nothing is written. On request the guard's lock files are removed.
 
+use super::arguments::Doctor;
 use super::layouts::day;
 use super::nodes::Namespace;
 use super::screen::{Outcome, Screen, Tone, plain, wrapped};
@@ -7,12 +8,14 @@ use super::status::{DONE, FAILED};
 use frazil::admin::lease::{Contract, Overlap};
 use frazil::admin::store::Address;
 use frazil::admin::{
-    Copies, Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, Source, check_after, find_guard, plan, show_span, system_ms, value,
+    Copies, Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, Source, check_after, find_guard, plan, remove_lock_files, show_span,
+    system_ms, value,
 };
 use frazil::bindings::show_instant;
 use frazil::{Error, ErrorKind, Layout, Spec};
 use serde_json::{Value, json};
 use std::env;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The column at which a finding's text begins, after its level and area.
@@ -203,6 +206,11 @@ fn copies(findings: &mut Findings) {
 fn guard(found: Option<Found>, findings: &mut Findings) {
     let mend = "give each process its own number, or lease one with store=local";
     match found {
+        Some(Found::Free | Found::Held(_)) if has_own_network() => findings.warn(
+            "guard",
+            "other containers of this machine that issue from the number are not noticed, because this process has a network of its own",
+            "give each container its own number, or lease one from a store that all of them reach",
+        ),
         None => findings.warn("guard", "another process of this machine with the number is not noticed, as the spec asks", mend),
         Some(Found::Free) => {
             findings.good("guard", "no process of this machine issues from the number; the first that does keeps others out")
@@ -211,6 +219,23 @@ fn guard(found: Option<Found>, findings: &mut Findings) {
         Some(Found::Unguarded(why)) => {
             findings.warn("guard", format!("another process of this machine with the number would not be noticed: {why}"), mend);
         }
+    }
+}
+
+/// Returns whether this process is in another network namespace than the machine. Only the machine's has all of the settings.
+fn has_own_network() -> bool {
+    let has = |setting: &str| Path::new("/proc/sys/net/core").join(setting).exists();
+    has("somaxconn") && !has("netdev_max_backlog")
+}
+
+fn lock_files(findings: &mut Findings) {
+    match remove_lock_files() {
+        None => findings.good("files", "none to remove: this system guards fixed numbers without files"),
+        Some(Ok((removed, kept))) => {
+            let text = format!("removed those of {removed} fixed numbers; those of {kept} stay: in use, or another account's");
+            findings.good("files", text);
+        }
+        Some(Err(why)) => findings.bad("files", format!("/var/tmp: {why}"), "run it as an account that may read the folder"),
     }
 }
 
@@ -358,11 +383,14 @@ fn ms(time: Duration) -> f64 {
 }
 
 /// Looks at everything, and prints what it finds; a status of 1 where something does not work.
-pub(super) fn print(words: &[String], as_json: bool, screen: &mut Screen<'_>) -> Outcome {
+pub(super) fn print(Doctor { spec: words, remove_lock_files, json: as_json }: &Doctor, screen: &mut Screen<'_>) -> Outcome {
     let mut findings = Findings::default();
     version(&mut findings);
     clock(&mut findings);
     copies(&mut findings);
+    if *remove_lock_files {
+        lock_files(&mut findings);
+    }
     if !words.is_empty() || env::var_os("FRAZIL").is_some() {
         let line = (!words.is_empty()).then(|| words.join(" "));
         match Spec::from_parts(line.as_deref(), &[]) {
@@ -371,7 +399,7 @@ pub(super) fn print(words: &[String], as_json: bool, screen: &mut Screen<'_>) ->
         }
     }
     let Findings(all) = findings;
-    if as_json {
+    if *as_json {
         let rows: Vec<_> = all
             .iter()
             .map(|Finding { area, level, text, mend }| json!({ "area": area, "level": level.name(), "text": text, "mend": mend }))

@@ -151,7 +151,7 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> Outcome {
             let width = screen.width();
             return Ok(screen.hand_over(|out, err| audit::main(arguments, width, out, err)));
         }
-        Command::Doctor(arguments::Doctor { spec, json }) => return doctor::print(spec, *json, screen),
+        Command::Doctor(doctor) => return doctor::print(doctor, screen),
         Command::Completions(arguments::Completions { shell }) => manual::completions(*shell, screen)?,
         Command::Man(arguments::Man { command, all }) => match all {
             Some(folder) => manual::write_pages(folder, screen)?,

@@ -26,7 +26,7 @@ use crate::spec::Spec;
 pub use crate::clock::{Counter, system_ms};
 pub use crate::error::shown;
 pub use crate::fork::Copies;
-pub use crate::guard::Found;
+pub use crate::guard::{Found, remove_lock_files};
 pub use crate::layout::{ID_BITS, Shape};
 pub use crate::policy::{Policies, Reaction, Start};
 pub use crate::preset::{PRESETS, Preset, find as find_preset};

@@ -72,6 +72,7 @@ impl Level {
 /// | `clock.rollback` | warning | the clock went back by a tick or more | `node`, `back_ms`, `rollback` |
 /// | `layout.ending` | warning | the layout ends within a year | `node`, `ends` |
 /// | `node.unguarded` | warning | a number given without a store cannot be guarded: another process with it would not be noticed | `node`, `namespace`, `reason` |
+/// | | warning | a number given without a store has `clock=manual` without `after=`: IDs of an earlier run may be repeated | `node`, `namespace`, `reason` |
 /// | | info | the system guards no numbers | `node`, `namespace`, `reason` |
 ///
 /// Of each name 20 are told at once, and then one every 6 s; the next one has the field `left_out`, the number of those

@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::generator::{Generator, Lease, UNBOUNDED};
-use crate::guard::{Guard, Names, Watch};
+use crate::guard::{self, Guard, Names, Watch};
 use crate::layout::Shape;
 use crate::lease::{self, SharedGenerator};
 use crate::policy::Policies;
@@ -66,7 +66,7 @@ pub(crate) fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<Shar
 
 fn check_policies(shared: &SharedGenerator, plan: &Plan) -> Result<()> {
     let describe = |policies: Policies, manual, is_guarded| {
-        let (clock, shared) = (if manual { "manual" } else { "system" }, if manual || is_guarded { "" } else { " shared=true" });
+        let (clock, shared) = (if manual { "manual" } else { "system" }, if is_guarded { "" } else { " shared=true" });
         format!("{policies} clock={clock}{shared}")
     };
     let open = describe(shared.generator.policies, shared.manual_clock, shared.guard.is_some());
@@ -83,7 +83,7 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
     let clock = if plan.manual_clock { Clock::manual() } else { Clock::system() };
     let layout = &plan.layout;
     // The watch begins before the clock is read, so it notices every process that issues after the reading.
-    let watch = plan.is_guarded().then(|| Watch::new(Names::new(layout, node, &plan.namespace)));
+    let watch = plan.is_guarded().then(|| Watch::new(Names::new(layout, node, &plan.namespace), plan.manual_clock));
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
     // Nothing is issued in the tick in which the call began, because an earlier process may have used it. The tick of this line would be
     // too late: on a busy machine the caller's limit may end before the next tick, and a polled call makes a detached generator again at
@@ -93,11 +93,18 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
         Some(_) => layout.tick_of(clock.unix_ms() - wait.elapsed().as_millis() as i64)? + 1,
     };
     // Between the beginning of the call and the watch, a process may have issued in this tick and ended.
-    let watch = watch.map(|watch| if now.is_some_and(|now| now < opens_in) { watch } else { watch.given_up() });
+    let watch = watch.map(|watch| if now.is_none_or(|now| now < opens_in) { watch } else { watch.given_up() });
+    if plan.manual_clock && !plan.detached && plan.after.is_none() {
+        guard::log_unguarded(node, &plan.namespace, "clock=manual without after=", || {
+            "clock=manual without after= may repeat the IDs of an earlier run, because nothing tells it what was issued before: open with after= \
+             the highest saved ID (after=0 where none is), or leave out clock=manual; tests and replays take detached=true"
+                .to_owned()
+        });
+    }
     let bound = if watch.is_some() { 0 } else { UNBOUNDED };
     let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, bound);
     let (generator, owner) = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
-    let guard = watch.map(|watch| Guard::new(watch, owner));
+    let guard = watch.map(|watch| Guard::new(watch, owner, plan.manual_clock));
     Ok(SharedGenerator::new(generator, plan.manual_clock, spec.to_string().into(), None).guarded(guard))
 }
 

@@ -114,6 +114,10 @@ fn worker() {
                 println!("> open");
             }
             "next" => println!("> {}", next(open.last().unwrap(), rest)),
+            "time" => {
+                open.last().unwrap().set_time(rest.parse().unwrap()).unwrap();
+                println!("> set");
+            }
             "close" => {
                 open.clear();
                 println!("> closed");
@@ -265,6 +269,113 @@ fn what_shares_no_table_shares_the_number() {
     let mut same = Worker::new("apart");
     same.open("layout='time:41@1ms worker:10 sequence:12 epoch:2025-01-01' worker=6 namespace=default");
     same.refusal(10);
+}
+
+/// A game's time: 2026-01-01.
+const GAME_MS: i64 = 1_767_225_600_000;
+
+/// A worker with a manual clock that goes on after an ID.
+fn game(scope: &str, node: u64, after: i64) -> Worker {
+    let mut worker = Worker::new(scope);
+    worker.open(&format!("{SECONDS} node={node} clock=manual after={after}"));
+    worker.ask(&format!("time {GAME_MS}"));
+    worker
+}
+
+#[test]
+fn a_second_process_with_a_manual_clock_is_refused_at_once_with_node_in_use() {
+    let [mut one, mut two] = [(); 2].map(|()| game("manual", 31, 0));
+    one.ids(10);
+    for _ in 0..2 {
+        let since = Instant::now();
+        let refusal = two.refusal(60_000);
+        assert!(since.elapsed() < Duration::from_secs(1), "no time of its own comes: {:?}", since.elapsed());
+        for says in
+            ["node number 31 is in use", "start this process again with after= the highest saved ID", "shared=true", "detached=true"]
+        {
+            assert!(refusal.contains(says), "{says}: {refusal}");
+        }
+        assert!(!refusal.contains("store=local"), "which a manual clock cannot use: {refusal}");
+    }
+    // Nor with the system's clock, or may a program with that meet one that says the time itself.
+    let mut system = Worker::new("manual");
+    system.open(&format!("{SECONDS} node=31"));
+    system.refusal(10);
+    one.ids(10);
+    for more in ["shared=true", "detached=true", "namespace=another"] {
+        let mut apart = Worker::new("manual");
+        apart.open(&format!("{SECONDS} node=31 clock=manual after=0 {more}"));
+        apart.ask(&format!("time {GAME_MS}"));
+        apart.ids(1);
+    }
+}
+
+/// No tick of a manual clock is known to be after another process's IDs: the remedy is followed.
+#[test]
+fn who_issued_since_a_process_with_a_manual_clock_opened_leaves_it_node_in_use() {
+    for ends in [true, false] {
+        let scope = format!("manual between {ends}");
+        let [mut opens, mut between] = [(); 2].map(|()| game(&scope, 32, 0));
+        let mut all: HashSet<i64> = between.ids(1000).into_iter().collect();
+        if ends {
+            between.kill();
+        }
+        for _ in 0..2 {
+            let refusal = opens.refusal(60_000);
+            let says = if ends { "may have issued from it since this one opened it" } else { "is in use on this machine by" };
+            assert!(refusal.contains(says) && refusal.contains("after= the highest saved ID"), "{refusal}");
+        }
+        between.kill();
+        opens.refusal(60_000);
+        opens.kill();
+        let mut again = game(&scope, 32, *all.iter().max().unwrap());
+        again.ask(&format!("time {}", GAME_MS + 1000));
+        assert!(again.ids(1000).into_iter().all(|id| all.insert(id)), "an ID was issued twice");
+    }
+}
+
+#[test]
+fn what_is_opened_with_a_manual_clock_and_does_not_issue_is_in_nobodys_way() {
+    let [mut early, mut server, mut tool] = [(); 3].map(|()| game("manual tool", 33, 0));
+    let first = server.ids(10);
+    early.refusal(10);
+    tool.refusal(10);
+    // Those who only look are not taken for one that issues.
+    for _ in 0..20 {
+        Worker::new("manual tool").open(&format!("{SECONDS} node=33"));
+    }
+    server.kill();
+    let mut next = game("manual tool", 33, *first.last().unwrap());
+    next.ask(&format!("time {}", GAME_MS + 1000));
+    next.ids(10);
+}
+
+#[test]
+fn a_process_with_a_manual_clock_that_is_killed_and_goes_on_after_its_last_id_repeats_none() {
+    let (mut all, mut last) = (HashSet::new(), 0);
+    for run in 0..10 {
+        let mut killed = game("manual killed", 34, last);
+        killed.ask(&format!("time {}", GAME_MS + run * 1000));
+        let ids = killed.ids(100);
+        killed.kill();
+        last = *ids.last().unwrap();
+        assert!(ids.into_iter().all(|id| all.insert(id)), "an ID was issued twice");
+    }
+}
+
+#[test]
+fn a_manual_clock_without_after_sends_node_unguarded() {
+    for (more, is_told) in [("", true), ("shared=true", true), ("after=0", false), ("detached=true", false)] {
+        let mut worker = Worker::new("manual event");
+        worker.order(&format!("open {SECONDS} node=35 clock=manual {more}"));
+        worker.order(&format!("time {GAME_MS}"));
+        worker.order("next 1 10");
+        let (told, answers): (Vec<_>, Vec<_>) =
+            (0..3 + usize::from(is_told)).map(|_| worker.answer()).partition(|answer| answer.starts_with("node."));
+        assert_eq!(answers[2].split(' ').count(), 1, "{answers:?}");
+        let says = r#"node.unguarded [("node", "35"), ("namespace", "default"), ("reason", "clock=manual without after=")]"#;
+        assert!(told.iter().all(|told| told == says) && told.len() == usize::from(is_told), "{told:?}");
+    }
 }
 
 /// The control: without the guard two processes repeat each other's IDs.

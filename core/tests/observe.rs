@@ -325,3 +325,67 @@ fn observing_never_waits() {
     assert!(begin.elapsed() < Duration::from_secs(15), "the clock catches up after 30 s");
     assert_eq!(ids.next_id().unwrap_err().kind(), ErrorKind::Exhausted);
 }
+
+/// The instant that an error names for `set_time`, in ms.
+fn time_named(error: &frazil::Error) -> i64 {
+    let text = error.to_string();
+    let instant = text.split_once("only set_time moves clock=manual: set it to ").and_then(|(_, rest)| rest.split_once(" or later"));
+    let instant = instant.unwrap_or_else(|| panic!("{text}")).0;
+    instant.parse::<jiff::Timestamp>().unwrap_or_else(|_| panic!("{text}")).as_millisecond()
+}
+
+/// A game that is resumed from an older save. Its rollback policy is for a clock that goes back while the process runs.
+#[test]
+fn a_manual_clock_that_is_resumed_below_after_is_exhausted_or_would_block_and_never_repeats() {
+    for preset in ["game server=7", "game16 server=7", "standard node=7"] {
+        for rollback in ["error", "wait:5s", "ahead:1s", "ahead:10h"] {
+            for (exhausted, kind) in [
+                ("error", Some(ErrorKind::Exhausted)),
+                ("wait:5s", Some(ErrorKind::Exhausted)),
+                ("wait:2h", Some(ErrorKind::WouldBlock)),
+                ("ahead:10s", Some(ErrorKind::Exhausted)),
+                ("ahead:2h", None),
+            ] {
+                let line = format!("{preset} rollback={rollback} exhausted={exhausted}");
+                let before = manual(&line, 3 * HOUR_MS);
+                let mut all = vec![Id::new(0).unwrap(); 100];
+                before.fill(&mut all).unwrap();
+                let last = all[99];
+                let resumed = manual(&format!("{line} after={last}"), 2 * HOUR_MS);
+                match (resumed.next_id(), kind) {
+                    (Ok(id), None) => assert!(id > last, "{line}"),
+                    (Err(error), Some(kind)) => {
+                        assert_eq!(error.kind(), kind, "{line}: {error}");
+                        let ms = time_named(&error);
+                        assert!(ms <= EPOCH_MS + 3 * HOUR_MS + 1000, "{line}: {error}");
+                        resumed.set_time(ms - 1).unwrap();
+                        assert!(resumed.next_id().is_err(), "{line}: before {error}");
+                        resumed.set_time(ms).unwrap();
+                        assert!(resumed.next_id().unwrap() > last, "{line}");
+                    }
+                    (result, _) => panic!("{line}: {result:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_manual_clock_that_goes_back_is_clock_back_until_the_time_that_the_error_names() {
+    let ids = manual("game server=7 rollback=error", HOUR_MS);
+    let last = ids.next_id().unwrap();
+    ids.set_time(EPOCH_MS).unwrap();
+    let error = ids.next_id().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ClockBack);
+    ids.set_time(time_named(&error)).unwrap();
+    assert!(ids.next_id().unwrap() > last);
+}
+
+/// The first start of a world has no ID yet.
+#[test]
+fn after_0_is_after_nothing() {
+    for preset in ["game server=7", "standard node=7", "js53 node=7"] {
+        let ids = manual(&format!("{preset} after=0 start=zero"), HOUR_MS);
+        assert_eq!(ids.next_id().unwrap().get(), manual(&format!("{preset} start=zero"), HOUR_MS).next_id().unwrap().get(), "{preset}");
+    }
+}

@@ -1,6 +1,7 @@
 """One fixed number in every worker of a server, as it happens: one worker issues from it, and all others are told so."""
 
 import contextlib
+import datetime
 import subprocess
 import sys
 import time
@@ -111,3 +112,20 @@ def test_options_of_the_guard():
         # One promise within a process: its handles on a number agree.
         with pytest.raises(frazil.errors.ConflictError, match="shared=true"):
             frazil.Snowflake("standard", node=902)
+
+
+def test_a_manual_clock_is_guarded_and_warned_of(caplog):
+    line = "game server=903 clock=manual"
+    said = "import datetime; ids.set_time(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)); print(ids.next(), flush=True); input()"
+    with holder(f"{line} after=0", said) as server, frazil.Snowflake(line) as ids:
+        ids.set_time(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
+        with pytest.raises(frazil.errors.NodeInUseError, match=f"process {server.pid} .*start this process again with after="):
+            ids.next()
+    # Events are logged by a thread.
+    until = time.monotonic() + 30
+    while not (events := [record for record in caplog.records if record.name == "frazil"]) and time.monotonic() < until:
+        time.sleep(0.01)
+    [event] = events
+    assert event.event == "node.unguarded"
+    assert event.levelname == "WARNING" and "open with after= the highest saved ID" in event.getMessage()
+    assert event.fields["reason"] == "clock=manual without after="

@@ -76,8 +76,17 @@ def test_c(compiler, suffix, code, tmp_path):
     source, program = tmp_path / f"example.{suffix}", tmp_path / "example"
     source.write_text(code)
     subprocess.run([*compiler, source, *C_FLAGS, "-lfrazil", "-o", program], check=True)
-    told = subprocess.run([program], check=True, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    run = {"check": True, "capture_output": True, "text": True, "cwd": tmp_path, "env": {**os.environ, "LC_ALL": "C"}}
+    told = subprocess.run([program], **run)
     assert re.match(r"\d{1,19}\b", told.stdout), told.stdout
+    if "world.save" in code:
+        # A game that goes on where it was saved, and without `after=` would begin below its last ID.
+        again = subprocess.run([program], **run)
+        assert int(again.stdout) > int(told.stdout)
+        saved = (tmp_path / "world.save").read_text()
+        (tmp_path / "world.save").write_text(re.sub(r"^\d+", "1767225600000", saved))
+        older = subprocess.run([program], **run)
+        assert int(older.stdout) > int(again.stdout)
 
 
 def test_the_ids_of_samples_come_from_their_generators():

@@ -154,7 +154,7 @@ fn main() {
     let mut floors = vec![0i64; 1000];
     let text = |format| move || shared.next_id().map(|id| id.encode(format, &mut [0; 19])[0]);
     let manual: &'static Snowflake =
-        Box::leak(Box::new(Snowflake::open(&format!("{WIDE} node=2 clock=manual")).expect("the spec is good")));
+        Box::leak(Box::new(Snowflake::open(&format!("{WIDE} node=2 clock=manual detached=true")).expect("the spec is good")));
     let mut cases = vec![
         calls(CLOCK, SystemTime::now),
         calls(STEP, || word.fetch_add(1, Relaxed)),

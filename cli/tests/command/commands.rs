@@ -388,6 +388,38 @@ fn who_issues_from_a_fixed_number_is_found() {
     assert!(status == 1 && error.contains("NODE_IN_USE"), "{error}");
 }
 
+/// In its own network namespace, as containers have, a process does not meet the holder outside.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_container_is_warned_that_the_guard_does_not_see_others() {
+    let ids = frazil::Snowflake::open("standard node=912").unwrap();
+    ids.next_id().unwrap();
+    let within = |program: &[&str]| Command::new("unshare").arg("-rn").args(program).output().unwrap();
+    if !within(&["true"]).status.success() {
+        // Containers may forbid it.
+        return;
+    }
+    for line in ["standard node=912", "standard node=912 clock=manual after=0"] {
+        let told = within(&[env!("CARGO_BIN_EXE_frazil"), "doctor", line, "--json"]);
+        let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+        let guards: Vec<_> = told.as_array().unwrap().iter().filter(|finding| finding["area"] == "guard").collect();
+        assert!(guards.len() == 1 && guards[0]["level"] == "warn", "{guards:?}");
+        assert!(guards[0]["text"].as_str().unwrap().contains("other containers"), "{guards:?}");
+        assert!(guards[0]["mend"].as_str().unwrap().contains("a store that all of them reach"), "{guards:?}");
+    }
+    // The control: it is right, the number is issued twice.
+    assert!(within(&[env!("CARGO_BIN_EXE_frazil"), "next", "standard", "node=912"]).status.success());
+}
+
+#[test]
+fn lock_files_are_removed_on_request() {
+    let told = json(&["doctor", "--remove-lock-files", "--json"]);
+    let files = told.as_array().unwrap().iter().find(|finding| finding["area"] == "files").unwrap();
+    assert_eq!(files["level"], "good");
+    let says = if cfg!(any(target_os = "linux", windows)) { "none to remove" } else { "removed those of " };
+    assert!(files["text"].as_str().unwrap().starts_with(says), "{files}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_store_that_does_not_last_is_not_called_durable() {

@@ -182,7 +182,8 @@ impl Generator {
         }
         let forked = || {
             format!(
-                "this process was forked, and node number {node} belongs to its parent: open a generator with another number in the child"
+                "this process was forked, and node number {node} belongs to its parent: open the generator after the fork instead, as a daemon has \
+                 to, or open one with another number in the child"
             )
         };
         let copied = || {

@@ -79,6 +79,7 @@ impl Generator {
             let left = format!("no sequence number is left up to now ({all} a tick)");
             (ErrorKind::Exhausted, format!("{left}; exhausted={} allows the next ID in {wait_ms} ms", refusal.reaction))
         };
+        let why = if self.clock.is_manual() { format!("{why}, {}", self.needs_time(wait)) } else { why };
         Err(Error::new(kind, why).retry_in(wait))
     }
 
@@ -118,12 +119,18 @@ impl Generator {
         (wait.left(), self.clock.until(self.layout.tick_start_ms(tick)))
     }
 
+    /// The remedy where a manual clock has to move.
+    fn needs_time(&self, due_in: Duration) -> String {
+        let due_ms = self.clock.unix_ms().saturating_add(millis_up(due_in) as i64);
+        format!("and only set_time moves clock=manual: set it to {} or later", show_instant(due_ms))
+    }
+
     fn sleep(&self, due_in: Duration, left: Duration, wait: &Wait<'_>) -> Result<()> {
         let is_manual = self.clock.is_manual();
         let why = if is_manual {
-            "and only set_time moves clock=manual"
+            self.needs_time(due_in)
         } else if due_in > left {
-            "and this call may not wait so long"
+            "and this call may not wait so long".to_owned()
         } else {
             wait.check()?;
             std::thread::sleep(wait.piece(due_in)?);

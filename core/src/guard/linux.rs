@@ -2,7 +2,7 @@
 
 use super::unix::Held;
 use super::{NotTaken, Peer, Taken};
-use crate::fork::{NAMES, Places, WATCHES};
+use crate::fork::{NAMES, Places, WATCHES, with_no_fork};
 use nix::errno::Errno;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, sockopt};
 use std::io;
@@ -53,7 +53,8 @@ impl Name {
 
 /// Connects to a name, so that its holder notices, if there is one.
 pub(super) fn ring(name: &str) -> io::Result<()> {
-    match connect(name) {
+    // A child that is forked meanwhile would keep the connection.
+    match with_no_fork(|| connect(name).map(drop)) {
         // Either nobody has the name, or its queue is full because it was rung before.
         Ok(_) | Err(Errno::ECONNREFUSED | Errno::EAGAIN) => Ok(()),
         Err(why) => Err(why.into()),

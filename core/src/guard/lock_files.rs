@@ -5,9 +5,14 @@
 //! writes a description of itself into the file. A process that rings a watch writes into its file, and the watch's holder compares the
 //! text.
 //!
-//! **Removal.** A lock counts only if the name still leads to the file that was locked. Nothing here removes a file, because another
-//! process may be about to open it. If a cleaner removes a locked file, it guards nothing any more.
+//! **Removal.** A lock counts only if the name still leads to the file that was locked. Only `remove_unused` removes files. It first locks
+//! all files of a number, each by that rule, and removes only what it has locked. So no process holds the number, or has one of the removed
+//! watches. A process that has opened such a file and locks it later finds that the name leads elsewhere, and opens the name again. A
+//! process that finds a file locked takes it for another opener's. Nobody rings a removed watch: a process rings when it has the guard,
+//! whose file is removed last. If a cleaner removes a locked file, it guards nothing any more.
 
+#[cfg(any(test, feature = "admin"))]
+use super::names::WATCHES as KINDS;
 use super::unix::Held;
 use super::{NotTaken, Peer, Taken};
 use crate::fork::{self, NAMES, Places, WATCHES};
@@ -81,6 +86,23 @@ fn lock(path: &Path) -> Taken<File> {
     Err(refused(path, &why))
 }
 
+/// Removes the files of the numbers that no process holds; returns how many numbers that were, and how many stay.
+#[cfg(any(test, feature = "admin"))]
+pub(super) fn remove_unused() -> io::Result<(usize, usize)> {
+    let (mut removed, mut kept) = (0, 0);
+    for entry in std::fs::read_dir(FOLDER)? {
+        let guard = entry?.path();
+        let Some(number) = guard.file_name().and_then(|name| name.to_str()?.strip_prefix("frazil-issues-")) else { continue };
+        let watches = KINDS.map(|kind| path_of(&format!("frazil/{kind}/{number}")));
+        // The guard is removed last. So nobody holds the number before its watches are gone, and files that stay are found again.
+        let files: Vec<_> = watches.iter().filter(|watch| watch.exists()).chain([&guard]).collect();
+        let locks: Taken<Vec<File>> = files.iter().map(|file| lock(file)).collect();
+        let is_removed = locks.is_ok() && files.iter().all(|file| std::fs::remove_file(file).is_ok());
+        *if is_removed { &mut removed } else { &mut kept } += 1;
+    }
+    Ok((removed, kept))
+}
+
 fn refused(path: &Path, why: &io::Error) -> NotTaken {
     NotTaken::Refused(format!("{}: {why}", path.display()))
 }
@@ -132,11 +154,12 @@ impl Name {
 
 /// Writes into a watch, so that its holder notices, if there is one.
 pub(super) fn ring(name: &str) -> io::Result<()> {
-    match open(&path_of(name)) {
-        // The text differs from that of every other process, also of another child of the same parent.
-        Ok(file) => file.write_all_at(format!("{:016x}\n", fork::seed()).as_bytes(), 0),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(why) => Err(why),
+    // The text differs from that of every other process, also of another child of the same parent.
+    let text = format!("{:016x}\n", fork::seed());
+    // A child that is forked meanwhile would keep the file.
+    match fork::with_no_fork(|| open(&path_of(name))?.write_all_at(text.as_bytes(), 0)) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
+        _ => Ok(()),
     }
 }
 
@@ -238,6 +261,48 @@ mod tests {
         fs::remove_file(own.path()).unwrap();
         let Ok(_held) = take(&own.0) else { panic!("nobody has this one") };
         assert!(matches!(take(&own.0), Err(NotTaken::InUse)));
+    }
+
+    #[test]
+    fn a_number_is_removed_when_nobody_has_one_of_its_files() {
+        let number = format!("test-{:016x}", fastrand::u64(..));
+        let of = |kind: &str| format!("frazil/{kind}/{number}");
+        let all = || ["issues"].iter().chain(&KINDS).map(|kind| path_of(&of(kind))).filter(|path| path.exists()).count();
+        drop(again(|| take(&of("issues"))));
+        for held in ["issues"].iter().chain(&KINDS) {
+            let name = again(|| take_watch(&of(held)));
+            let before = all();
+            assert!(remove_unused().unwrap().1 > 0);
+            assert_eq!(all(), before, "{held} is held");
+            assert!(matches!(take(&of(held)), Err(NotTaken::InUse)));
+            drop(name);
+        }
+        // A child that another test forked may have a copy for a moment.
+        let since = Instant::now();
+        while all() > 0 {
+            assert!(since.elapsed() < Duration::from_secs(5), "nobody has it");
+            remove_unused().unwrap();
+        }
+        let held = again(|| take(&of("issues")));
+        remove_unused().unwrap();
+        assert!(all() == 1 && held.is_intact() && matches!(take(&of("issues")), Err(NotTaken::InUse)));
+        drop(held);
+        let _ = fs::remove_file(path_of(&of("issues")));
+    }
+
+    /// Another process may have opened the file before it was removed, and has the lock afterwards.
+    #[test]
+    fn a_file_that_was_opened_before_its_removal_is_not_the_names() {
+        let own = Own::new();
+        drop(again(|| take(&own.0)));
+        let early = open(&own.path()).unwrap();
+        while own.path().exists() {
+            remove_unused().unwrap();
+        }
+        early.try_lock().unwrap();
+        assert!(!is_at(&early, &own.path()));
+        let Ok(_held) = take(&own.0) else { panic!("nobody has it") };
+        assert!(!is_at(&early, &own.path()));
     }
 
     #[test]

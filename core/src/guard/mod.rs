@@ -13,7 +13,7 @@
 //! issue one after the other. They must not share a tick either: the second one has to begin in a tick after all stamps of the first.
 //! `open` chooses the first tick, but another process may issue between `open` and the first ID here. So each opener *watches*. It takes a
 //! second name, the watch, then finds the guard free, and only then reads the clock. Each holder takes the guard, then connects to the
-//! watch if another process has it, and only then issues. Both sides act first and look afterwards. So for an opener A with the watch, and
+//! watch if a process has it, and only then issues. Both sides act first and look afterwards. So for an opener A with the watch, and
 //! any other holder B:
 //! - If B connected after A had the watch, A finds the connection in its queue when it takes the guard.
 //! - If B looked for the watch before A had it, and B's process still lives when A looks for the guard, A finds the guard taken.
@@ -23,7 +23,14 @@
 //! for that tick. In the third case, which is nearly every start, the first ID is issued at once. Stamps ahead of the clock are not
 //! covered, as across a restart.
 //!
-//! **A restart** waits for its predecessor. Calls wait for up to 5 s from the process's first attempt, and after that fail at once.
+//! **With a manual clock** no tick is known to lie after another process's stamps: the program sets the time as it likes, and `after=` says
+//! what was saved before `open`. So A issues in the third case only. In any other case it is refused until it is started again with a later
+//! `after=`. It is refused at once, because not even the holder's exit ends such a wait. A guard that is found taken while A's watch is not
+//! rung belongs to an opener that looks whether it is free, or to a holder that is about to ring: A tries again. Processes that only open,
+//! such as tools, each have a watch, so that they do not keep the one out that issues: a number has several, and a holder rings them all.
+//!
+//! **A restart** waits for its predecessor, except with a manual clock. Calls wait for up to 5 s from the process's first attempt, and
+//! after that fail at once.
 //!
 //! **Forks.** A child issues nothing from a number that its parent opened (`FORKED`), so it takes no name and no lock here. It closes its
 //! copies of the names (`fork/descriptors.rs`), because otherwise it would hold them after its parent has ended.
@@ -69,6 +76,8 @@ enum NotTaken {
 pub(crate) struct Guard {
     names: Names,
     owner: Owner,
+    /// True if the program sets the time.
+    is_manual: bool,
     state: Mutex<State>,
 }
 
@@ -91,8 +100,9 @@ enum Stage {
 pub(crate) struct Watch(Names, Taken);
 
 impl Watch {
-    pub(crate) fn new(names: Names) -> Self {
-        let watch = match system::take_watch(&names.watch) {
+    pub(crate) fn new(names: Names, is_manual: bool) -> Self {
+        let mut all = names.watches[..if is_manual { names.watches.len() } else { 1 }].iter().map(|watch| system::take_watch(watch));
+        let watch = match all.find(|watch| !matches!(watch, Err(NotTaken::InUse))).unwrap_or(Err(NotTaken::InUse)) {
             // This is only a probe, which releases the guard at once. The first ID takes it.
             Ok(_) if matches!(system::take(&names.guard), Err(NotTaken::InUse)) => Err(NotTaken::InUse),
             watch => watch,
@@ -131,10 +141,44 @@ pub(crate) fn find(names: &Names) -> Found {
     }
 }
 
+/// Reports that the IDs of a number may be issued twice, and why: `text` has the remedy.
+pub(crate) fn log_unguarded(node: u64, namespace: &str, reason: &str, text: impl FnOnce() -> String) {
+    event::tell(Level::Warning, event::NODE_UNGUARDED, || {
+        let fields = vec![("node", node.to_string()), ("namespace", namespace.to_owned()), ("reason", reason.to_owned())];
+        (format!("node number {node}: {}", text()), fields)
+    });
+}
+
+impl State {
+    /// Returns whether another process may have issued since this one opened. Where the system refuses a watch, that is not noticed.
+    fn is_late(&mut self) -> bool {
+        if let Stage::Watching(Ok(watch)) = &self.stage
+            && (!watch.is_intact() || watch.is_rung())
+        {
+            // On Linux a watch tells once that it was rung.
+            self.stage = Stage::Watching(Err(NotTaken::InUse));
+        }
+        matches!(self.stage, Stage::Watching(Err(NotTaken::InUse)))
+    }
+}
+
+/// Removes the files of the numbers that no process holds; returns how many numbers that were, and how many stay. `None` on systems whose
+/// guard has no files.
+///
+/// # Errors
+/// Those of reading the folder.
+#[cfg(feature = "admin")]
+pub fn remove_lock_files() -> Option<std::io::Result<(usize, usize)>> {
+    #[cfg(all(unix, any(not(target_os = "linux"), frazil_lock_files)))]
+    return Some(system::remove_unused());
+    #[cfg(not(all(unix, any(not(target_os = "linux"), frazil_lock_files))))]
+    None
+}
+
 impl Guard {
-    pub(crate) fn new(Watch(names, watch): Watch, owner: Owner) -> Self {
+    pub(crate) fn new(Watch(names, watch): Watch, owner: Owner, is_manual: bool) -> Self {
         let state = State { stage: Stage::Watching(watch), since: None, holder: None };
-        Guard { names, owner, state: Mutex::new(state) }
+        Guard { names, owner, is_manual, state: Mutex::new(state) }
     }
 
     /// Takes the name, if this process does not hold it yet, and raises the bound of the generator's lease to its end.
@@ -151,9 +195,10 @@ impl Guard {
                 Ok(opens_in) => break opens_in,
                 Err(since) => since,
             };
-            let left = TIMEOUT.saturating_sub(since.elapsed()).min(wait.left());
+            let is_late = self.is_manual && locked(&self.state).is_late();
+            let left = if is_late { Duration::ZERO } else { TIMEOUT.saturating_sub(since.elapsed()).min(wait.left()) };
             if left.is_zero() {
-                return Err(self.in_use(since, wait));
+                return Err(self.in_use((!is_late).then_some(since), wait));
             }
             wait.check()?;
             std::thread::sleep(wait.piece(left.min(PAUSE))?);
@@ -179,7 +224,8 @@ impl Guard {
                 self.log_unguarded(&why);
                 (None, 0)
             }
-            Ok(name) if self.was_alone(&state) => (Some(name), 0),
+            Ok(_) if self.is_manual && state.is_late() => return Err(*state.since.get_or_insert_with(Instant::now)),
+            Ok(name) if self.was_alone(&mut state) || self.is_manual => (Some(name), 0),
             Ok(name) => {
                 let opens_in = generator.tick_or_zero() + 1;
                 generator.begin(opens_in);
@@ -190,48 +236,53 @@ impl Guard {
         Ok(opens_in)
     }
 
-    /// Returns whether no other process has issued since this one opened. If another process watches, notifies it.
-    fn was_alone(&self, state: &State) -> bool {
-        if let Stage::Watching(Ok(watch)) = &state.stage
-            && watch.is_intact()
-        {
-            return state.since.is_none() && !watch.is_rung();
-        }
-        if let Err(why) = system::ring(&self.names.watch) {
+    /// Returns whether no other process has issued since this one opened. Notifies the processes that watch.
+    fn was_alone(&self, state: &mut State) -> bool {
+        let was_alone = state.since.is_none() && !state.is_late() && matches!(state.stage, Stage::Watching(Ok(_)));
+        if let Err(why) = self.names.watches.iter().try_for_each(|watch| system::ring(watch)) {
             self.log_unguarded(&why.to_string());
         }
-        false
+        was_alone
     }
 
     fn log_unguarded(&self, reason: &str) {
-        event::tell(Level::Warning, event::NODE_UNGUARDED, || {
-            let (node, namespace) = (self.names.node, self.names.namespace.clone());
-            let text = format!(
-                "node number {node}: another process of this machine that has it too would not be noticed, because {reason}: give each process \
-                 its own number, or use store=local"
-            );
-            (text, vec![("node", node.to_string()), ("namespace", namespace), ("reason", reason.to_owned())])
+        let or_lease = if self.is_manual { "" } else { ", or use store=local" };
+        log_unguarded(self.names.node, &self.names.namespace, reason, || {
+            format!(
+                "another process of this machine that has it too would not be noticed, because {reason}: give each process its own \
+                 number{or_lease}"
+            )
         });
     }
 
-    /// The error of a call that waits no longer, where the name has been found taken since an instant.
-    fn in_use(&self, since: Instant, wait: &Wait<'_>) -> Error {
+    /// The error of a call that waits no longer. The name has been found taken since an instant, or the call came too late for a manual
+    /// clock.
+    fn in_use(&self, since: Option<Instant>, wait: &Wait<'_>) -> Error {
         let mut state = locked(&self.state);
         let known = state.holder.take().filter(|(at, _)| at.elapsed() < KNOWN);
         let (at, holder) = known.unwrap_or_else(|| (Instant::now(), Holder::ask(&self.names)));
         let node = self.names.node;
-        let remedy = if holder.is_another_users() {
-            format!("if it is none of your programs, end it, or set {} to one text for all of yours; else give", names::SCOPE)
+        let is_free = since.is_none() && system::take(&self.names.guard).is_ok();
+        let why = if is_free {
+            format!("node number {node}: another process of this machine may have issued from it since this one opened it")
         } else {
-            "give".to_owned()
+            format!("node number {node} is in use on this machine by {holder}, until that exits")
+        };
+        let strangers = if holder.is_another_users() {
+            format!("if it is none of your programs, end it, or set {} to one text for all of yours; else ", names::SCOPE)
+        } else {
+            String::new()
+        };
+        let ways = match self.is_manual {
+            true => "start this process again with after= the highest saved ID, or give each process its own number",
+            false => "give each process its own number, or lease one with store=local",
         };
         let why = format!(
-            "node number {node} is in use on this machine by {holder}, until that exits: {remedy} each process its own number, or lease one \
-             with store=local; programs that never fill the same table may share it with shared=true, and tests take detached=true"
+            "{why}: {strangers}{ways}; programs that never fill the same table may share it with shared=true, and tests take detached=true"
         );
         state.holder = Some((at, holder));
         drop(state);
-        let may_come = since.elapsed() < TIMEOUT;
+        let may_come = since.is_some_and(|since| since.elapsed() < TIMEOUT);
         // A caller that may not wait at all retries.
         let kind = if may_come && wait.is_probe() { ErrorKind::WouldBlock } else { ErrorKind::NodeInUse };
         let error = Error::new(kind, why).retry_in(PAUSE);

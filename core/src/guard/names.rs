@@ -6,13 +6,16 @@ use crc::{CRC_64_XZ, Crc, NoTable};
 /// The variable that separates test runs: part of each name.
 pub(crate) const SCOPE: &str = "FRAZIL_GUARD_SCOPE";
 
+/// The kinds of watches. The first one is for every clock, and the others are for manual clocks.
+pub(super) const WATCHES: [&str; 4] = ["opens", "opens/2", "opens/3", "opens/4"];
+
 /// A number's names on this machine. They depend only on what decides whether two generators can issue the same ID: the bits of the layout
 /// and of the number, the namespace, and the scope. All versions and languages use the same format.
 pub(crate) struct Names {
     pub(crate) node: u64,
     pub(crate) namespace: String,
     pub(super) guard: String,
-    pub(super) watch: String,
+    pub(super) watches: [String; WATCHES.len()],
 }
 
 impl Names {
@@ -28,7 +31,7 @@ impl Names {
         digest.update(scope);
         let hash = digest.finalize();
         let name = |kind: &str| format!("frazil/{kind}/node={node}/{hash:016x}");
-        Names { node, namespace: namespace.to_owned(), guard: name("issues"), watch: name("opens") }
+        Names { node, namespace: namespace.to_owned(), guard: name("issues"), watches: WATCHES.map(name) }
     }
 }
 
@@ -59,7 +62,7 @@ mod tests {
             assert!(all.insert(guard(layout, node, namespace, scope)), "{layout} {node} {namespace} {scope}");
         }
         let long = Names::in_scope(&standard, u64::MAX, &"n".repeat(64), &[0xff; 4096]);
-        assert!(long.guard.len() <= 107 && long.watch.len() <= 107, "the kernel's limit");
+        assert!(long.guard.len() <= 107 && long.watches[3].len() <= 107, "the kernel's limit");
     }
 
     /// The format is for all versions: a program of an older one must meet a program of a newer one.
@@ -67,7 +70,7 @@ mod tests {
     fn a_name_stays() {
         let names = Names::in_scope(&Layout::parse("time:41@1ms node:10 sequence:12 epoch:2025-01-01").unwrap(), 7, "default", b"");
         assert_eq!(
-            (names.guard.as_str(), names.watch.as_str()),
+            (names.guard.as_str(), names.watches[0].as_str()),
             ("frazil/issues/node=7/423dcb0920568240", "frazil/opens/node=7/423dcb0920568240")
         );
     }

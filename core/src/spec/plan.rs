@@ -39,7 +39,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Returns whether one process of this machine alone may issue from the number. What a test has for itself is not guarded.
     pub(crate) fn is_guarded(&self) -> bool {
-        matches!(self.source, Source::Fixed(_)) && !self.shared && !self.detached && !self.manual_clock
+        matches!(self.source, Source::Fixed(_)) && !self.shared && !self.detached
     }
 
     /// Refuses an `after` that lies further ahead of the clock than IDs may be stamped; returns its tick.
