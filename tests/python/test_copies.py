@@ -166,3 +166,38 @@ def test_an_answer_that_waits_for_its_caller_is_forked(kind, loop, when, tmp_pat
 def test_what_is_done_needs_no_second_call(kind, code, tmp_path):
     """Neither COPIED nor FORKED: nothing is in two processes that was not."""
     assert set(run(tmp_path, code, kind, "queued", "asyncio")) == {"NoneType"}
+
+
+@pytest.mark.parametrize("call", ["ids.next(timeout=60)", "ids.batch(3, timeout=60)", "ids.text('base32')"])
+def test_an_id_that_waits_for_the_gil_is_copied(call):
+    """COPIED: a thread has its ID, and another one has the GIL until the machine was copied."""
+    code = f"""
+import frazil, sys, threading, time
+ids = frazil.Snowflake("layout='time:31@250ms node:10 sequence:1 epoch:2025-01-01' exhausted=wait:60s node=7 detached=true")
+said, begun = [], threading.Event()
+def mint():
+    while True:
+        try:
+            ids.next(timeout=0)
+        except frazil.errors.WouldBlockError:
+            break
+    begun.set()
+    try:
+        said.append({call})
+    except frazil.FrazilError as error:
+        said.append(type(error).__name__ + str(error))
+thread = threading.Thread(target=mint)
+thread.start()
+begun.wait()
+time.sleep(0.02)
+sys.setswitchinterval(100)
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    pass
+frazil.restored()
+sys.setswitchinterval(0.005)
+thread.join()
+print(said[0])
+"""
+    said, _ = start(code).communicate(timeout=60)
+    assert said.startswith("CopiedErrorthis process was copied with its machine, and another copy may use node number 7"), said
