@@ -45,6 +45,7 @@ mod generation;
 mod handlers;
 mod page;
 mod per_process;
+mod waiting;
 mod written;
 
 #[cfg(all(unix, any(feature = "redis", feature = "sql", feature = "zookeeper", feature = "frazil-server")))]
@@ -54,6 +55,7 @@ pub(crate) use descriptors::{ClosedInChild, NAMES, Places, WATCHES, off_the_stan
 #[cfg(feature = "admin")]
 pub use generation::Copies;
 pub(crate) use per_process::{PerCopy, PerProcess};
+pub use waiting::{Waiting, awaited_by_parent};
 pub use written::Written;
 
 use crate::cancel::Uncancelled;

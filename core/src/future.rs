@@ -4,8 +4,8 @@
 //! the call and wakes the task once it is over. Dropping the future cancels the call.
 
 use crate::builder::Builder;
-use crate::error::{Error, ErrorKind, Result};
-use crate::fork;
+use crate::error::{ErrorKind, Result};
+use crate::fork::{self, Waiting};
 use crate::id::Id;
 use crate::lease;
 use crate::numbers::{Numbers, Supply};
@@ -57,8 +57,7 @@ impl<T> Answer<T> {
 /// A call whose result a future awaits. Dropping it cancels the call.
 struct Awaited<T: Send + 'static> {
     pending: Pending,
-    /// The process that got the result, and the result.
-    answer: Arc<Answer<(u64, Result<T>)>>,
+    answer: Arc<Answer<Result<Waiting<T>>>>,
     process: u64,
 }
 
@@ -72,7 +71,7 @@ impl<T: Send + 'static> Awaited<T> {
         if self.is_a_parents() {
             return Poll::Pending;
         }
-        self.answer.poll(context).map(|(told, result)| if fork::mark().is_still(told) { result } else { result.and(Err(copied())) })
+        self.answer.poll(context).map(|result| result.and_then(Waiting::deliver))
     }
 }
 
@@ -82,7 +81,7 @@ impl<T: Send + 'static> Drop for Awaited<T> {
         // Dropping an untaken handle closes it, and may wait for its store. On the thread of pending calls it does not wait.
         if needs_drop::<T>()
             && !self.is_a_parents()
-            && let Some((_, Ok(untaken))) = self.answer.take()
+            && let Some(Ok(untaken)) = self.answer.take()
         {
             let mut untaken = Some(untaken);
             let close = move |_: Wait<'_>| {
@@ -111,18 +110,13 @@ impl Pending {
     ///     Pending::future(Duration::from_secs(1), move |wait| ids.next_id_for(wait)).await
     /// }
     /// ```
-    pub async fn future<T: Send + 'static>(max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+    pub async fn future<T: Send + 'static>(max_wait: Duration, mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
         let (answer, process) = (Arc::new(Answer::new()), fork::mark().process());
         let told = Arc::clone(&answer);
-        let pending = Pending::start(max_wait, call, move |result| told.tell((fork::mark().current(), result)))?;
+        let pending = Pending::start(max_wait, move |wait| Waiting::of(|| call(wait)), move |result| told.tell(result))?;
         let awaited = Awaited { pending, answer, process };
         poll_fn(|context| awaited.poll(context)).await
     }
-}
-
-fn copied() -> Error {
-    let why = "this call was answered before the machine was copied, and each copy has the answer: make the call again";
-    Error::new(ErrorKind::Copied, why)
 }
 
 fn would_block<T>(now: &Result<T>) -> bool {

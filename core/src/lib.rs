@@ -197,7 +197,7 @@ pub use wait::Wait;
 pub mod bindings {
     pub use crate::cancel::Uncancelled;
     pub use crate::event::{end_events_of, hold_events, on_event_of, resume_events, wait_for_events};
-    pub use crate::fork::Written;
+    pub use crate::fork::{Waiting, Written, awaited_by_parent};
     pub use crate::interop::process_uuid;
     #[cfg(feature = "json")]
     pub use crate::json::parts_to_json;

@@ -7,12 +7,13 @@
 mod folder;
 
 use folder::Folder;
-use frazil::{Buffered, Error, ErrorKind, Id, Numbers, Pending, Segment, Snowflake, Spec, Supply, Tickets};
+use frazil::{Buffered, Error, ErrorKind, Id, Numbers, Pending, Segment, Snowflake, Spec, Supply, Tickets, Wait};
 use std::collections::HashSet;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -217,27 +218,85 @@ fn a_forked_child_takes_no_answer() {
     assert!(once(future.as_mut()).is_ready());
 }
 
+/// Runs a test that restores its process in a process of its own, in which no other test has a generator.
+fn in_a_process_of_its_own(name: &str, test: impl FnOnce()) {
+    const OWN: &str = "FRAZIL_TEST_COPIED";
+    if std::env::var_os(OWN).is_some() {
+        return test();
+    }
+    let me = std::env::current_exe().unwrap();
+    let done = std::process::Command::new(me).args(["--exact", name]).env(OWN, "1").output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+}
+
+/// 16 IDs a second, of a lease.
+fn leased(namespace: &str) -> Snowflake {
+    let layout = "layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
+    Snowflake::open(&format!("{layout} store=memory namespace={namespace}")).unwrap()
+}
+
 /// An answer that was there before is in the original as well as in the copy.
 #[test]
 fn a_copy_of_the_machine_takes_no_answer_of_before() {
-    const OWN: &str = "FRAZIL_TEST_COPIED";
-    if std::env::var_os(OWN).is_none() {
-        // In a process of its own, in which no other test has a generator.
-        let me = std::env::current_exe().unwrap();
-        let name = "a_copy_of_the_machine_takes_no_answer_of_before";
-        let done = std::process::Command::new(me).args(["--exact", name]).env(OWN, "1").output().unwrap();
-        return assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
-    }
-    let layout = "layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
-    let ids = Snowflake::open(&format!("{layout} store=memory namespace=copied")).unwrap();
-    let mut future = Box::pin(async {
-        let _ = ids.batch(16);
-        ids.next_id_async().await
+    in_a_process_of_its_own("a_copy_of_the_machine_takes_no_answer_of_before", || {
+        let ids = leased("copied");
+        let mut future = Box::pin(async {
+            let _ = ids.batch(16);
+            ids.next_id_async().await
+        });
+        assert!(once(future.as_mut()).is_pending());
+        thread::sleep(Duration::from_millis(1_500));
+        frazil::restored();
+        assert_eq!(kind(block_on(future)), ErrorKind::Copied);
     });
-    assert!(once(future.as_mut()).is_pending());
-    thread::sleep(Duration::from_millis(1_500));
-    frazil::restored();
-    assert_eq!(kind(block_on(future)), ErrorKind::Copied);
+}
+
+/// The copy is made when the call has its ID, and has not returned it yet.
+#[test]
+fn an_answer_is_copied_within_its_call() {
+    in_a_process_of_its_own("an_answer_is_copied_within_its_call", || {
+        let ids = leased("within");
+        let call = move |wait: Wait<'_>| ids.next_id_for(wait).inspect(|_| frazil::restored());
+        assert_eq!(kind(block_on(Pending::future(LONG, call))), ErrorKind::Copied);
+    });
+}
+
+/// Each kind of answer: IDs and handles are in every copy, and what was done needs no second call.
+#[test]
+fn each_answer_that_holds_something_is_copied() {
+    in_a_process_of_its_own("each_answer_that_holds_something_is_copied", || {
+        /// Makes a call, has the machine copied when its answer is there, and takes that.
+        fn copied<T: Send + 'static>(mut call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static) -> String {
+            let (answered, is_answered) = channel();
+            // Sent by the drop of the call, after which its answer is told.
+            struct Answered(std::sync::mpsc::Sender<()>);
+            impl Drop for Answered {
+                fn drop(&mut self) {
+                    let _ = self.0.send(());
+                }
+            }
+            let answered = Answered(answered);
+            let mut future = Box::pin(Pending::future(LONG, move |wait| {
+                let _held = &answered;
+                call(wait)
+            }));
+            assert!(once(future.as_mut()).is_pending());
+            is_answered.recv_timeout(LONG).unwrap();
+            frazil::restored();
+            block_on(future).map_or_else(|error| error.kind().name().to_owned(), |_| "taken".to_owned())
+        }
+        // Fixed numbers that are opened after the last copy, which no store refuses.
+        let ids = |node: u64| Snowflake::open(&format!("standard node={node} detached=true")).unwrap();
+        let ring = |node: u64| format!("standard node={node} detached=true size=64");
+        let (batch, tags) = (ids(1), Buffered::open(&ring(2)).unwrap());
+        assert_eq!(copied(move |wait| batch.batch_for(3, wait)), "COPIED");
+        let spec = |line: &str| Spec::parse(line).unwrap();
+        assert_eq!(copied(move |wait| Snowflake::open_spec(spec("standard node=3 detached=true"), wait)), "COPIED");
+        assert_eq!(copied(move |wait| Numbers::open(Supply::Buffered, spec(&ring(4)), wait)), "COPIED");
+        let (closed, released) = (ids(5), tags.clone());
+        assert_eq!(copied(move |wait| closed.close_for(wait)), "taken");
+        assert_eq!(copied(move |wait| released.discard_for(wait)), "taken");
+    });
 }
 
 /// No future of another call waits meanwhile, and neither does the thread that drops one.

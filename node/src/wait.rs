@@ -12,6 +12,7 @@ use crate::convert::{entries, wrong_type};
 use crate::error::instance::Instance;
 use crate::error::{OrThrow, guard, refusal, refuse};
 use crate::event;
+use frazil::bindings::Waiting;
 use frazil::{EVENT_LOOP_TIMEOUT, ErrorKind, Pending, Wait};
 use line::Call;
 use napi::bindgen_prelude::*;
@@ -187,16 +188,17 @@ pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
     let (number, line) = Instance::of(env)?.calls.next();
     let to_warn = Arc::clone(&line);
     let look = move |wait: Wait<'_>| {
-        let result = call(wait);
+        let result = Waiting::of(|| call(wait));
         event::heard().into_iter().for_each(|event| to_warn.send(Box::new(move |env| event::show(env, &event, true))));
         result
     };
     let done =
-        move |result: frazil::Result<T>| {
+        move |result: frazil::Result<Waiting<T>>| {
             line.send(Box::new(move |env| {
                 // SAFETY: on the environment's thread.
                 let failed = |failure| unsafe { napi::Error::to_napi_value(env.raw(), failure) }.unwrap_or(ptr::null_mut());
-                settle(env, number, || match result {
+                // The promise's reactions run in this turn of the loop: no later step is ours.
+                settle(env, number, || match result.and_then(Waiting::deliver) {
                     // SAFETY: on the environment's thread.
                     Ok(value) => unsafe { V::to_napi_value(env.raw(), make(value)) }.map_err(failed),
                     Err(error) => Err(refusal(env, &error.or_use("a longer maxWaitMs, or none"), None)

@@ -1,8 +1,10 @@
 """The async forms: a call that need not wait runs in place, and a loop is notified when its other calls end."""
 
 import atexit
+import contextlib
 import functools
 import itertools
+import os
 import sys
 import weakref
 
@@ -13,35 +15,33 @@ _loops: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class _Calls:
-    """The calls that a loop waits for: the future of each, by its number."""
+    """The calls that a loop waits for: the future of each, by its number. It has no result: the call keeps that for its task."""
 
     def __init__(self, loop):
         self.futures = {}
         self.ends = _frazil._Ends(functools.partial(_wake, weakref.ref(loop)))
+
+    def settle(self, numbers):
+        for number in numbers:
+            future = self.futures.pop(number, None)
+            if future is not None and not future.done():
+                future.set_result(None)
 
 
 class _TrioFuture:
     """A future for trio, which has none."""
 
     def __init__(self, event):
-        self._event, self._value, self._error = event, None, None
+        self._event = event
 
     def done(self):
         return self._event.is_set()
 
-    def set_result(self, value):
-        self._value = value
-        self._event.set()
-
-    def set_exception(self, error):
-        self._error = error
+    def set_result(self, _):
         self._event.set()
 
     def __await__(self):
         yield from self._event.wait().__await__()
-        if self._error is not None:
-            raise self._error
-        return self._value
 
 
 async def finish(call, _of):
@@ -55,7 +55,8 @@ async def finish(call, _of):
     calls.futures[number] = future
     try:
         call.start(calls.ends, number)
-        return await future
+        await future
+        return call.take()
     finally:
         call.cancel()
         calls.futures.pop(number, None)
@@ -92,8 +93,23 @@ def _wake(loop):
 
 
 def _settle(loop):
-    calls = _loops[loop]
-    calls.ends.settle(calls.futures)
+    # A forked child has forgotten its parent's calls, and not what its parent's loop was to do.
+    if calls := _loops.get(loop):
+        calls.settle(calls.ends.take())
+
+
+def _in_child():
+    """Ends all calls in a forked child: their answers are the parent's, and nothing would wake this loop."""
+    inherited = list(_loops.values())
+    _loops.clear()
+    for calls in inherited:
+        # The loop may be one of another thread, which the child does not have.
+        with contextlib.suppress(RuntimeError):
+            calls.settle(list(calls.futures))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @atexit.register

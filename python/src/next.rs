@@ -44,7 +44,15 @@ fn next_after<I: Source>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id>
 #[cold]
 fn next_within<I: Source>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> PyResult<Id> {
     let limit = Limit::new(py, timeout, || ids.event_loop_timeout())?;
-    limit.wait(py, |wait| ids.next_id_for(wait))?.map_err(|error| limit.exception(py, error, "await ids.anext()"))
+    let mut written = Written::new();
+    loop {
+        let id = limit.wait(py, |wait| ids.next_id_for(wait))?.map_err(|error| limit.exception(py, error, "await ids.anext()"))?;
+        written.add(1);
+        // The ID has waited for the GIL. Where the process is another one by now, it belongs to the one before.
+        if written.count() == 1 {
+            return Ok(id);
+        }
+    }
 }
 
 /// A coroutine of the next ID.

@@ -7,7 +7,7 @@
 
 use crate::names::Name;
 use crate::share::WAITING;
-use frazil::bindings::Row;
+use frazil::bindings::{Row, Written};
 use frazil::{Error, ErrorKind, Pending, Result, Wait, batch_in_pieces};
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,20 +77,30 @@ pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
     let Some(numbers) = name.numbers().cloned() else {
         return Ok(rows_of(&many(name, count, max_wait).await?));
     };
-    let mut rows: Vec<Row> = vec![];
-    let mut left = count as u64;
-    let taken = move |wait: Wait<'_>| {
-        while left > 0 {
-            let row = numbers.try_row(left, wait)?;
-            left -= row.count;
+    call(name, max_wait, rows_in_pieces(count, move |most, wait| numbers.try_row(most, wait))).await
+}
+
+/// A call for `count` numbers as rows, in as many polls as it takes. A copy of the machine that is made between two polls begins again:
+/// the rows so far are its original's.
+fn rows_in_pieces(count: usize, mut take: impl FnMut(u64, Wait<'_>) -> Result<Row>) -> impl FnMut(Wait<'_>) -> Result<Vec<Row>> {
+    let (mut rows, mut written) = (Vec::<Row>::new(), Written::new());
+    move |wait| {
+        loop {
+            let have = written.count();
+            if have == 0 {
+                rows.clear();
+            }
+            if have == count {
+                return Ok(std::mem::take(&mut rows));
+            }
+            let row = take((count - have) as u64, wait)?;
+            written.add(row.count as usize);
             match rows.last_mut() {
                 Some(last) if goes_on(last, &row) => last.count += row.count,
                 _ => rows.push(row),
             }
         }
-        Ok(std::mem::take(&mut rows))
-    };
-    call(name, max_wait, taken).await
+    }
 }
 
 /// Returns up to `most` consecutive numbers of a segment: the rest of its range.
@@ -111,11 +121,22 @@ const TRIES: usize = 8;
 /// Those of [`one`]; `OUT_OF_RANGE` where the segment never has so many in a row.
 pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Row> {
     let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
-    let (named, count) = (Arc::clone(name), count as u64);
-    let (mut found, mut tries) = (None::<Row>, 0);
-    let taken = move |wait: Wait<'_>| {
+    let row = row_in_pieces(count as u64, move |most, wait| numbers.try_row(most, wait));
+    call(name, max_wait, row).await?.ok_or_else(|| {
+        let why =
+            format!("{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more", name.name);
+        Error::new(ErrorKind::OutOfRange, why)
+    })
+}
+
+/// A call for `count` numbers in a row, in as many polls as it takes, like [`rows_in_pieces`]. `None` where they did not come in a row.
+fn row_in_pieces(count: u64, mut take: impl FnMut(u64, Wait<'_>) -> Result<Row>) -> impl FnMut(Wait<'_>) -> Result<Option<Row>> {
+    let (mut found, mut tries, mut written) = (None::<Row>, 0, Written::new());
+    move |wait| {
         while tries < TRIES {
-            let more = numbers.try_row(count - found.map_or(0, |row| row.count), wait)?;
+            found = found.filter(|_| written.count() > 0);
+            let more = take(count - found.map_or(0, |row| row.count), wait)?;
+            written.add(1);
             let row = match found {
                 Some(row) if goes_on(&row, &more) => Row { count: row.count + more.count, ..row },
                 before => {
@@ -123,18 +144,13 @@ pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Res
                     more
                 }
             };
-            if row.count == count {
-                return Ok(row);
+            if written.count() > 0 && row.count == count {
+                return Ok(Some(row));
             }
             found = Some(row);
         }
-        let why = format!(
-            "{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more",
-            named.name
-        );
-        Err(Error::new(ErrorKind::OutOfRange, why))
-    };
-    call(name, max_wait, taken).await
+        Ok(None)
+    }
 }
 
 fn no_rows(name: &Name) -> Error {
@@ -167,6 +183,47 @@ fn rows_of(ids: &[i64]) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn row(first: i64, count: u64) -> Row {
+        Row { first, step: 1, count }
+    }
+
+    /// Polls a call twice, with a row in between, and has the machine copied after it. The original's row is 1 to 3.
+    fn polled<T>(mut call: impl FnMut(Wait<'_>) -> Result<T>) -> T {
+        let now = || Wait::from(Duration::ZERO);
+        assert!(call(now()).is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
+        frazil::restored();
+        call(now()).unwrap()
+    }
+
+    /// The rows of a range of which the original takes three, and the copy finds another one.
+    fn ranges() -> impl FnMut(u64, Wait<'_>) -> Result<Row> {
+        let mut turn = 0;
+        move |most, _| {
+            turn += 1;
+            match turn {
+                1 => Ok(row(1, 3)),
+                2 => Err(Error::new(ErrorKind::WouldBlock, "no range is there")),
+                _ => Ok(row(4, most)),
+            }
+        }
+    }
+
+    /// The rows that a request has found between two polls wait as well.
+    #[test]
+    fn rows_of_before_are_dropped_where_the_process_is_copied() {
+        const OWN: &str = "FRAZIL_TEST_COPIED";
+        if std::env::var_os(OWN).is_none() {
+            // In a process of its own, in which no other test has a generator.
+            let name = "mint::tests::rows_of_before_are_dropped_where_the_process_is_copied";
+            let me = std::env::current_exe().unwrap();
+            let done = std::process::Command::new(me).args(["--exact", name]).env(OWN, "1").output().unwrap();
+            return assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+        }
+        let told = |row: &Row| (row.first, row.count);
+        assert_eq!(polled(rows_in_pieces(10, ranges())).iter().map(told).collect::<Vec<_>>(), [(4, 10)]);
+        assert_eq!(polled(row_in_pieces(10, ranges())).as_ref().map(told), Some((4, 10)));
+    }
 
     #[test]
     fn rows_have_one_distance() {

@@ -1,13 +1,17 @@
 //! Calls that an event loop waits for: they go on without a thread of their own, and the loop is told how they ended.
 //!
 //! What the thread that looks at them holds is Rust's alone; for the interpreter it comes only when it has to wake a loop.
+//!
+//! An answer stays in its call, as a [`Waiting`], until the task that awaits it runs again: the loop's queue and its futures have only the
+//! news that there is one. So a process that has become a copy, or a child, while the loop was busy is noticed as late as can be.
 
-use crate::error::{exception, guard, held};
+use crate::error::{OrRaise, exception, guard, held};
 use crate::wait::LONGER;
+use frazil::bindings::{Waiting, awaited_by_parent};
 use frazil::{ErrorKind, Pending, Source, Wait};
 use pyo3::PyTypeCheck;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::PyType;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -15,8 +19,10 @@ use std::time::Duration;
 /// The longest wait of the interpreter's end for a loop that is just being woken.
 const LAST_WAKE: Duration = Duration::from_millis(100);
 
-/// The result of a call, to be made an object where the interpreter is.
-type Value = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+/// The result of a call, to be made an object where the interpreter is; `true` where its caller has waited for it.
+type Value = Box<dyn FnOnce(Python<'_>, bool) -> PyResult<Py<PyAny>> + Send>;
+/// Set once by the thread that looks at the call: a forked child reads it without that thread's locks.
+type Answer = Arc<OnceLock<Mutex<Option<frazil::Result<Value>>>>>;
 type Look = Box<dyn FnMut(Wait<'_>) -> frazil::Result<Value> + Send>;
 
 /// A call that may wait: its first look is in place.
@@ -25,6 +31,7 @@ pub(crate) struct Call {
     max: Duration,
     look: Mutex<Option<Look>>,
     pending: OnceLock<Pending>,
+    answer: Answer,
 }
 
 /// The ends of a loop's calls, on their way to it.
@@ -32,7 +39,7 @@ pub(crate) struct Call {
 pub(crate) struct Ends(Arc<Queue>);
 
 struct Queue {
-    ended: Mutex<Vec<(u64, frazil::Result<Value>)>>,
+    ended: Mutex<Vec<u64>>,
     /// Has the loop settle them.
     wake: Py<PyAny>,
     /// The number of calls that are reporting their end right now.
@@ -49,10 +56,12 @@ impl Call {
         object: impl Fn(Python<'_>, T) -> PyResult<Py<PyAny>> + Clone + Send + 'static,
     ) -> Self {
         let look = move |wait: Wait<'_>| {
-            let (brought, object) = (look(wait)?, object.clone());
-            Ok(Box::new(move |py: Python<'_>| object(py, brought)) as Value)
+            let (brought, object) = (Waiting::of(|| look(wait))?, object.clone());
+            let value = |waited| if waited { brought.deliver() } else { Ok(brought.at_once()) };
+            Ok(Box::new(move |py: Python<'_>, waited| object(py, value(waited).or_raise(py)?)) as Value)
         };
-        Call { max: timeout.unwrap_or(Duration::MAX), look: Mutex::new(Some(Box::new(look))), pending: OnceLock::new() }
+        let (look, pending): (Look, _) = (Box::new(look), OnceLock::new());
+        Call { max: timeout.unwrap_or(Duration::MAX), look: Mutex::new(Some(look)), pending, answer: Answer::default() }
     }
 }
 
@@ -64,7 +73,7 @@ impl Call {
             let mut look = lock(&self.look);
             let look = look.as_mut().expect("it was not started");
             match look(Duration::ZERO.into()) {
-                Ok(value) => Ok(Some((value(py)?,))),
+                Ok(value) => Ok(Some((value(py, false)?,))),
                 Err(error) if error.kind() == ErrorKind::WouldBlock && !self.max.is_zero() => Ok(None),
                 Err(error) => Err(exception(py, &error.or_use(LONGER))),
             }
@@ -75,18 +84,33 @@ impl Call {
     fn start(&self, py: Python<'_>, ends: &Bound<'_, Ends>, number: u64) -> PyResult<()> {
         guard(py, || {
             let look = lock(&self.look).take().expect("it was not started");
-            let queue = Arc::clone(&ends.get().0);
-            let pending = Pending::start(self.max, look, move |result| queue.tell(number, result));
+            let (queue, answer) = (Arc::clone(&ends.get().0), Arc::clone(&self.answer));
+            let done = move |result| {
+                let _ = answer.set(Mutex::new(Some(result)));
+                queue.tell(number);
+            };
+            let pending = Pending::start(self.max, look, done);
             let _ = self.pending.set(pending.map_err(|error| exception(py, &error))?);
             Ok(())
         })
     }
 
-    /// Gives it up.
+    /// Takes what it has brought, for the task that has waited for it.
+    fn take(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        guard(py, || {
+            let answer = self.answer.get().and_then(|answer| lock(answer).take());
+            // A forked child need not wait until there is one.
+            let value = answer.unwrap_or_else(|| Err(awaited_by_parent()));
+            value.map_err(|error| exception(py, &error.or_use(LONGER)))?(py, true)
+        })
+    }
+
+    /// Gives it up, with what it has brought.
     fn cancel(&self) {
         if let Some(pending) = self.pending.get() {
             pending.cancel();
         }
+        drop(self.answer.get().map(|answer| lock(answer).take()));
     }
 }
 
@@ -98,23 +122,9 @@ impl Ends {
         Ends(Arc::new(Queue { ended: Mutex::default(), wake, telling: AtomicUsize::new(0), over: AtomicBool::new(false) }))
     }
 
-    /// Settles the futures of the calls that have ended, and takes them out; what nobody waits for any more is dropped.
-    fn settle(&self, py: Python<'_>, futures: &Bound<'_, PyDict>) -> PyResult<()> {
-        guard(py, || {
-            let ended = std::mem::take(&mut *lock(&self.0.ended));
-            for (number, result) in ended {
-                let Some(future) = futures.get_item(number)? else { continue };
-                futures.del_item(number)?;
-                if future.call_method0("done")?.is_truthy()? {
-                    continue;
-                }
-                match result.map_err(|error| exception(py, &error.or_use(LONGER))).and_then(|value| value(py)) {
-                    Ok(value) => future.call_method1("set_result", (value,))?,
-                    Err(error) => future.call_method1("set_exception", (error,))?,
-                };
-            }
-            Ok(())
-        })
+    /// The numbers of the calls that have ended.
+    fn take(&self) -> Vec<u64> {
+        std::mem::take(&mut *lock(&self.0.ended))
     }
 
     /// Tells no further end, for the interpreter's.
@@ -132,11 +142,11 @@ impl Ends {
 }
 
 impl Queue {
-    fn tell(&self, number: u64, result: frazil::Result<Value>) {
+    fn tell(&self, number: u64) {
         self.telling.fetch_add(1, Ordering::SeqCst);
         if !self.over.load(Ordering::SeqCst) {
             let mut ended = lock(&self.ended);
-            ended.push((number, result));
+            ended.push(number);
             let is_first = ended.len() == 1;
             drop(ended);
             // The loop takes all that are there when it comes to it.
