@@ -83,10 +83,10 @@ impl Etcd {
 
     /// Reads ranges at one revision, also more than one transaction may have.
     fn read(&mut self, namespace: &str, mut ranges: Vec<Value>) -> Result<(String, Vec<(String, String)>)> {
-        let (mut server, mut records) = (None, Vec::new());
+        let (mut server, mut records, deadline) = (None, Vec::new(), Deadline::of_call(self.timeout));
         while !ranges.is_empty() {
             let count = ranges.len().min(self.most);
-            let (from, answer) = match self.ask(namespace, &reading(&ranges[..count])) {
+            let (from, answer) = match self.ask_until(deadline, namespace, &reading(&ranges[..count])) {
                 Err(error) if count > 1 && gateway::is_too_many(&error) => {
                     self.most = count / 2;
                     continue;
@@ -164,6 +164,10 @@ impl Etcd {
         let answer = |((ask, fits), part): ((&Ask<'_>, bool), Response)| {
             let part = part.response_txn.ok_or_else(|| self.unreadable("a part of a transaction has no answer"))?;
             Ok(match *ask {
+                // The meta record's range, and the slot's: one that is missing does not mean that there is no record.
+                Ask::Load(..) if part.responses.as_ref().is_none_or(|ranges| ranges.0.iter().filter_map(|one| one.response_range.as_ref()).count() != 2) => {
+                    return Err(self.unreadable("a part of a transaction has not two ranges"));
+                }
                 Ask::Load(namespace, node) => {
                     Answered::Loaded(self.loaded(namespace, &Which::One(node), cluster.clone(), self.records(part.responses)?)?)
                 }

@@ -1,6 +1,7 @@
 //! A connection, its runtime and its deadline: text in, rows of text out.
 
 use super::super::peer;
+use super::mysql::SESSION;
 use super::refusal::{self, Refusal};
 use super::url::{Login, Options};
 use crate::error::{Error, ErrorKind, Result};
@@ -59,17 +60,19 @@ impl Link {
             }
         });
         // Another kind of server keeps silent, or says what cannot be read: it is looked at early.
-        let at_first = link.deadline.min(Instant::now() + UNUSUAL);
+        let at_first = Instant::now() + UNUSUAL.min(timeout / 2);
         let connected = match link.wait_until(at_first, &mut connecting) {
-            Some(connected) => connected,
+            Some(connected) => {
+                if connected.as_ref().is_err_and(|refusal| refusal.code.is_empty()) {
+                    link.check_peer()?;
+                }
+                connected
+            }
             None => {
                 link.check_peer()?;
                 link.wait(connecting)
             }
         };
-        if connected.as_ref().is_err_and(|refusal| refusal.code.is_empty()) {
-            link.check_peer()?;
-        }
         link.database = Some(connected.map_err(|refusal| link.error(&refusal))?);
         Ok(link)
     }
@@ -78,7 +81,10 @@ impl Link {
     /// `STORE_UNSUITABLE` where another kind of server answers.
     fn check_peer(&self) -> Result<()> {
         match &self.login.place {
-            Some((scheme, host, port)) => peer::check(&format!("the store {}", self.login.endpoint), scheme, host, *port),
+            Some((scheme, host, port)) => {
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                peer::check(&format!("the store {}", self.login.endpoint), scheme, host, *port, left)
+            }
             None => Ok(()),
         }
     }
@@ -201,6 +207,12 @@ impl Link {
         Err(Error::new(ErrorKind::StoreCorrupt, why))
     }
 
+    /// `STORE_CORRUPT`, for an answer without a part: nobody knows what was done.
+    pub(super) fn incomplete(&self) -> Error {
+        let why = format!("the store {} did not answer all that it was asked at once", self.login.endpoint);
+        Error::new(ErrorKind::StoreCorrupt, why)
+    }
+
     /// `STORE_READONLY`, for a replica.
     pub(super) fn readonly(&self) -> Error {
         let why = format!("the store {} is a replica or set to read-only: name the primary, which takes writes", self.login.endpoint);
@@ -242,10 +254,12 @@ impl Database {
     /// In the simple protocol: no prepared statement is left in a session that a pooler gives to another client.
     async fn ask(&mut self, sql: &str) -> sqlx::Result<Vec<Values>> {
         // Safe: what is not constant in it is a number or hexadecimal.
-        let text = sqlx::raw_sql(AssertSqlSafe(sql));
+        let text = |text: String| sqlx::raw_sql(AssertSqlSafe(text));
         match self {
-            Database::Postgresql(connection) => text.fetch_all(connection).await?.iter().map(postgresql_values).collect(),
-            Database::Mysql(connection) => text.fetch_all(connection).await?.iter().map(mysql_values).collect(),
+            Database::Postgresql(connection) => text(sql.to_owned()).fetch_all(connection).await?.iter().map(postgresql_values).collect(),
+            Database::Mysql(connection) => {
+                text(format!("{SESSION}; {sql}")).fetch_all(connection).await?.iter().map(mysql_values).collect()
+            }
         }
     }
 
