@@ -275,7 +275,12 @@ impl Connection {
             rows.set_timeout(timeout);
             work(rows)
         };
-        self.named(tables.entry(table).or_default().call(For::Tag(tag), timeout, |timeout| self.address.connect_table(table, timeout), work))
+        self.named(tables.entry(table).or_default().call(
+            For::Tag(tag),
+            timeout,
+            |timeout| self.address.connect_table(table, timeout),
+            work,
+        ))
     }
 
     /// Names the store in the error of a panic; other errors name it already.

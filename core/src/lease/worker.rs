@@ -135,7 +135,8 @@ impl Worker {
         }
         let now_ms = process.environment.mono_ms();
         let swapped = state.pace.end(calls, &replies, now_ms);
-        state.held_up = replies.iter().find_map(|reply| reply.as_ref().err().filter(|error| error.kind() == ErrorKind::StoreUnreachable).cloned());
+        state.held_up =
+            replies.iter().find_map(|reply| reply.as_ref().err().filter(|error| error.kind() == ErrorKind::StoreUnreachable).cloned());
         for (call, reply) in calls.iter().zip(replies) {
             let lease_task = state.lease_tasks.get(call.lease_task);
             let lease_task = lease_task.expect("a lease task is removed by the thread that asks for it, and between two calls");

@@ -165,7 +165,12 @@ impl Etcd {
             let part = part.response_txn.ok_or_else(|| self.unreadable("a part of a transaction has no answer"))?;
             Ok(match *ask {
                 // The meta record's range, and the slot's: one that is missing does not mean that there is no record.
-                Ask::Load(..) if part.responses.as_ref().is_none_or(|ranges| ranges.0.iter().filter_map(|one| one.response_range.as_ref()).count() != 2) => {
+                Ask::Load(..)
+                    if part
+                        .responses
+                        .as_ref()
+                        .is_none_or(|ranges| ranges.0.iter().filter_map(|one| one.response_range.as_ref()).count() != 2) =>
+                {
                     return Err(self.unreadable("a part of a transaction has not two ranges"));
                 }
                 Ask::Load(namespace, node) => {

@@ -99,7 +99,10 @@ mod tests {
             let (address, begun) = (Address::parse(&format!("{scheme}://127.0.0.1:{port}{path}")).unwrap(), Instant::now());
             let asked = address.connect(timeout).and_then(|mut store| store.load("n", Which::One(1)));
             let (kind, took) = (asked.unwrap_err().kind(), begun.elapsed());
-            assert!(kind == ErrorKind::StoreUnreachable && took < timeout + Duration::from_millis(250), "{scheme}: {kind:?} after {took:?}");
+            assert!(
+                kind == ErrorKind::StoreUnreachable && took < timeout + Duration::from_millis(250),
+                "{scheme}: {kind:?} after {took:?}"
+            );
         }
     }
 

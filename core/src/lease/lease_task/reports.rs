@@ -92,10 +92,10 @@ impl LeaseTask {
         let node = shared.generator.lease.get().node;
         match (&before.trouble, trouble) {
             (None, Some((error, since_ms))) => self.log(Level::Warning, event::LEASE_FAILING, |lease_task| {
-                let (code, error, since) = (error.kind().name().to_owned(), error.to_string(), show_instant(*since_ms));
-                let failed = vec![("code", code), ("error", error.clone()), ("since", since)];
-                // The number in a forked child's memory is its parent's.
-                if !shared.generator.has_lease() {
+                let (error_kind, error, since) = (error.kind(), error.to_string(), show_instant(*since_ms));
+                let failed = vec![("code", error_kind.name().to_owned()), ("error", error.clone()), ("since", since)];
+                // The number in a forked child's memory is its parent's. While the generation is unknown, so is whose the number is.
+                if !shared.generator.has_lease() && error_kind != ErrorKind::Copied {
                     return (format!("no node number can be leased: {error}"), failed);
                 }
                 let until = lease_task.until(shared.generator.lease.get().bound());

@@ -108,6 +108,17 @@ impl Lab {
         })
     }
 
+    /// The call by which a process extends its lease, once that is due.
+    fn renewal(&mut self, program: &mut Program) -> Vec<Call> {
+        self.drive(program, 2 * RENEW_MS);
+        let worker = Arc::clone(&program.threads[0].worker);
+        let Next::Rest(due) = worker.next(program.process()) else { panic!("a renewal is due later") };
+        self.at += due - program.process().environment.mono_ms();
+        self.set_clocks(program);
+        let Next::Ask(calls) = worker.next(program.process()) else { panic!("a renewal is due") };
+        calls
+    }
+
     /// A process with one handle.
     fn open(&mut self, id: usize, contract: Arc<Contract>) -> Program {
         let mut program = Program::new(id, contract, id as u64, 0);
@@ -644,16 +655,34 @@ fn a_lease_whose_renewals_are_late_is_in_trouble_until_one_is_in_time() {
 fn a_call_that_failed_is_reported_before_the_next_is_made() {
     let mut lab = Lab::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
-    lab.drive(&mut program, 2 * RENEW_MS);
-    let worker = Arc::clone(&program.threads[0].worker);
-    let Next::Rest(due) = worker.next(program.process()) else { panic!("a renewal is due") };
-    lab.at += due - program.process().environment.mono_ms();
-    lab.set_clocks(&program);
-    let Next::Ask(calls) = worker.next(program.process()) else { panic!("a call") };
+    let calls = lab.renewal(&mut program);
     let error = Error::new(ErrorKind::StoreUnreachable, "store=memory: no answer").retry_soon();
-    worker.done(&calls, vec![Err(error)], program.process());
+    program.threads[0].worker.done(&calls, vec![Err(error)], program.process());
     assert_eq!(trouble(&program).as_deref(), Some("store=memory: no answer"));
     assert_eq!(program.reason().as_deref(), Some("store=memory: no answer"));
+}
+
+/// A write is done, and its answer lost. A copy of the machine has the same token, and the same memory of what was sent.
+#[test]
+fn a_write_without_an_answer_is_adopted_in_the_process_that_sent_it_alone() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    let calls = lab.renewal(&mut program);
+    let before = program.grant().unwrap();
+    assert!(matches!(lab.ask(&calls[0]), Ok(Reply::Swapped(crate::store::Swapped::Done))));
+    let lost = Error::new(ErrorKind::StoreCorrupt, "store=memory: a group without its answers");
+    program.threads[0].worker.done(&calls, vec![Err(lost)], program.process());
+    let (mut copy, originals) = program.noticed_copy(2);
+    lab.set_clocks(&copy);
+    for worker in locked(&originals.map).values() {
+        assert!(matches!(worker.next(&originals.process), Next::Rest(0)), "a thread of the original's works in its copy");
+    }
+    copy.ensure(0, u64::MAX);
+    lab.drive(&mut copy, 100);
+    assert!(copy.grant().is_some_and(|grant| grant.token != before.token), "the copy leases a number of its own");
+    lab.drive(&mut program, RENEW_MS / 2);
+    let after = program.grant().unwrap();
+    assert!(after.token == before.token && after.bound > before.bound && trouble(&program).is_none(), "its own record stands in the store");
 }
 
 /// A store falls silent, and calls are made one by one, as after slow ones: not every lease has its turn before it is used up.

@@ -125,10 +125,9 @@ impl Rows for SqlRows {
         let text = match self.dialect {
             Dialect::Postgresql => format!("SELECT {}::text FROM {table} WHERE {tag}", columns.join("::text, ")),
             // Each read sees what is committed, whatever the server's defaults are.
-            Dialect::Mysql => format!(
-                "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT {} FROM {table} WHERE {tag}",
-                columns.join(", ")
-            ),
+            Dialect::Mysql => {
+                format!("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT {} FROM {table} WHERE {tag}", columns.join(", "))
+            }
         };
         match self.link.ask(&text)?.as_slice() {
             [] => Ok(None),

@@ -255,7 +255,10 @@ fn a_group_with_a_missing_answer_is_lost(url: &str, link: Link, texts: impl supe
     let mut short = super::Sql { link, texts: Box::new(Short(texts)), inspect, looked: Instant::now() };
     let swaps = [1, 2].map(|node| swap(&server, Some("0"), Key::Slot(node), Some("start"), "new"));
     let answers = short.ask_many(&[Ask::Swap(&name, &swaps[0]), Ask::Swap(&name, &swaps[1])]);
-    assert!(answers.len() == 2 && answers.iter().all(|answer| answer.as_ref().is_err_and(|e| e.kind() == ErrorKind::StoreCorrupt)), "{answers:?}");
+    assert!(
+        answers.len() == 2 && answers.iter().all(|answer| answer.as_ref().is_err_and(|e| e.kind() == ErrorKind::StoreCorrupt)),
+        "{answers:?}"
+    );
     let slots = open(url).load(&name, Which::All).unwrap().slots;
     assert_eq!(slots, [(1, "new".to_owned()), (2, "new".to_owned())], "both were done");
 }

@@ -1,0 +1,143 @@
+"""What an administrator sets for all sessions, for a user or for a database: grouped renewals lose no lease by it, and mint nothing twice."""
+
+import logging
+import os
+import time
+
+import frazil
+import pytest
+import servers
+
+# Renewed together: their instants are shared.
+LEASES = 3
+SPEC = "layout='time:41@1ms node:10 sequence:12 epoch:2025-01-01' window=6s renew=200ms detached=true"
+ROUNDS = int(os.environ.get("FRAZIL_SESSION_ROUNDS", "20"))
+
+# Each alone and all together. What refuses every write, such as default_transaction_read_only, is refused at the start.
+MARIADB = {
+    "sql_mode": [
+        "'EMPTY_STRING_IS_NULL'",
+        "'ORACLE'",
+        "'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES'",
+        "'PAD_CHAR_TO_FULL_LENGTH,NO_UNSIGNED_SUBTRACTION,HIGH_NOT_PRECEDENCE'",
+        "'TRADITIONAL,ONLY_FULL_GROUP_BY'",
+        "''",
+    ],
+    "autocommit": ["0"],
+    "completion_type": ["'CHAIN'", "'RELEASE'"],
+    "tx_isolation": ["'READ-UNCOMMITTED'", "'SERIALIZABLE'"],
+    "time_zone": ["'+13:00'"],
+    "sql_select_limit": ["0", "1"],
+    "sql_big_selects": ["0"],
+    "max_join_size": ["1"],
+    "sql_safe_updates": ["1"],
+    "group_concat_max_len": ["4"],
+    "foreign_key_checks": ["0"],
+    "unique_checks": ["0"],
+    "character_set_server": ["'utf16'"],
+    "collation_connection": ["'utf8mb4_bin'"],
+    "max_sort_length": ["64"],
+}
+POSTGRESQL = {
+    "default_transaction_isolation": ["'serializable'", "'repeatable read'"],
+    "default_transaction_deferrable": ["on"],
+    "synchronous_commit": ["off"],
+    "standard_conforming_strings": ["off"],
+    "backslash_quote": ["off"],
+    "bytea_output": ["escape"],
+    "lock_timeout": ["'1ms'"],
+    "statement_timeout": ["'10s'"],
+    "row_security": ["off"],
+    "transform_null_equals": ["on"],
+    "DateStyle": ["'German, DMY'"],
+    "IntervalStyle": ["'sql_standard'"],
+    "TimeZone": ["'Asia/Tokyo'"],
+    "extra_float_digits": ["-15"],
+    "client_encoding": ["'LATIN1'"],
+    "enable_indexscan": ["off"],
+    "search_path": ["public, pg_catalog"],
+    "quote_all_identifiers": ["on"],
+}
+
+
+def mint(url, name):
+    """Mints with leases that are renewed together, through several renewals, and returns how many IDs they are."""
+    told, issued = [], set()
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append((record.event, record.getMessage()))
+    logging.getLogger("frazil").addHandler(handler)
+    ids = [frazil.Snowflake(f"{SPEC} store={url} namespace={name}") for _ in range(LEASES)]
+    try:
+        nodes, count = [one.node for one in ids], 0
+        renewals = [one.stats().lease_renewals for one in ids]
+        for _ in range(ROUNDS):
+            for one in ids:
+                batch = one.batch(1000)
+                issued.update(batch)
+                count += len(batch)
+            time.sleep(0.05)
+        end = time.monotonic() + 20
+        while any(one.stats().lease_renewals < before + 3 for one, before in zip(ids, renewals, strict=True)) and time.monotonic() < end:
+            time.sleep(0.02)
+        bad = [text for event, text in told if event in ("lease.lost", "lease.failing", "store.changed")]
+        assert not bad, bad
+        assert [one.node for one in ids] == nodes and all(one.lease.healthy for one in ids)
+        assert all(one.stats().lease_renewals >= before + 3 for one, before in zip(ids, renewals, strict=True))
+        assert len(issued) == count
+    finally:
+        logging.getLogger("frazil").removeHandler(handler)
+        for one in ids:
+            one.close()
+    return count
+
+
+def each(settings):
+    return [(key, value) for key, values in settings.items() for value in values]
+
+
+@pytest.fixture(scope="module")
+def mariadb():
+    with servers.start("mariadb") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgresql():
+    with servers.start("postgresql") as server:
+        yield server
+
+
+def as_root(server, text):
+    return server.run(["mariadb", "--no-defaults", "--user=root", f"--socket={server.folder / 'socket'}", f"--execute={text}"])
+
+
+def test_global_settings_of_mariadb(mariadb):
+    for n, (key, value) in enumerate(each(MARIADB)):
+        as_root(mariadb, f"SET @@global.{key} = {value}")
+        try:
+            mint(mariadb.url, f"one{n}")
+        except (AssertionError, frazil.FrazilError) as error:
+            pytest.fail(f"{key} = {value}: {error}")
+        finally:
+            as_root(mariadb, f"SET @@session.sql_mode = 'STRICT_TRANS_TABLES', @@global.{key} = DEFAULT")
+
+
+def test_grouped_renewals_where_empty_texts_are_null(mariadb):
+    """FRAZIL_SESSION_ROUNDS=3400 mints ten million IDs."""
+    as_root(mariadb, "SET @@global.sql_mode = 'EMPTY_STRING_IS_NULL'")
+    try:
+        print(mint(mariadb.url, "empty"), "IDs, 0 repeated, 0 leases lost")
+    finally:
+        as_root(mariadb, "SET @@session.sql_mode = 'STRICT_TRANS_TABLES', @@global.sql_mode = DEFAULT")
+
+
+@pytest.mark.parametrize("of", ["ROLE frazil", "DATABASE frazil"])
+def test_settings_of_a_user_or_a_database_of_postgresql(postgresql, of):
+    for n, (key, value) in enumerate(each(POSTGRESQL)):
+        postgresql.sql(f"ALTER {of} SET {key} = {value}")
+        try:
+            mint(postgresql.url, f"{of[:4].lower()}{n}")
+        except (AssertionError, frazil.FrazilError) as error:
+            pytest.fail(f"{of}, {key} = {value}: {error}")
+        finally:
+            postgresql.sql(f"ALTER {of} RESET {key}")
