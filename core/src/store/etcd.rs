@@ -164,17 +164,11 @@ impl Etcd {
         let answer = |((ask, fits), part): ((&Ask<'_>, bool), Response)| {
             let part = part.response_txn.ok_or_else(|| self.unreadable("a part of a transaction has no answer"))?;
             Ok(match *ask {
-                // The meta record's range, and the slot's: one that is missing does not mean that there is no record.
-                Ask::Load(..)
-                    if part
-                        .responses
-                        .as_ref()
-                        .is_none_or(|ranges| ranges.0.iter().filter_map(|one| one.response_range.as_ref()).count() != 2) =>
-                {
-                    return Err(self.unreadable("a part of a transaction has not two ranges"));
-                }
+                // The range of the meta record, and that of the slot: one that is missing does not mean that there is no record.
                 Ask::Load(namespace, node) => {
-                    Answered::Loaded(self.loaded(namespace, &Which::One(node), cluster.clone(), self.records(part.responses)?)?)
+                    let two = part.responses.filter(|ranges| ranges.0.len() == 2);
+                    let two = two.ok_or_else(|| self.unreadable("a part of a transaction has not two ranges"))?;
+                    Answered::Loaded(self.loaded(namespace, &Which::One(node), cluster.clone(), self.records(Some(two))?)?)
                 }
                 Ask::Swap(..) if !fits => Answered::Swapped(Swapped::Differs),
                 Ask::Swap(_, swap) => Answered::Swapped(self.swapped(part.succeeded, &cluster, swap)?),

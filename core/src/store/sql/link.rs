@@ -1,7 +1,6 @@
 //! A connection, its runtime and its deadline: text in, rows of text out.
 
 use super::super::peer;
-use super::mysql::SESSION;
 use super::refusal::{self, Refusal};
 use super::url::{Login, Options};
 use crate::error::{Error, ErrorKind, Result};
@@ -32,6 +31,12 @@ pub(super) struct Link {
     /// The instant by which the call under way must have returned.
     deadline: Instant,
 }
+
+/// The beginning of each text for MariaDB or MySQL: the settings that change what the rest of it means, whatever the server, the user or a proxy has set. An
+/// empty `sql_mode` could not be named where that mode makes empty texts NULL.
+const SESSION: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES', SESSION autocommit = 1, SESSION completion_type = 0, \
+     SESSION sql_select_limit = 18446744073709551615, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0, \
+     SESSION group_concat_max_len = 1024";
 
 /// The longest timeout that is taken: no clock overflows with it, and no server's setting.
 const LONGEST: Duration = Duration::from_secs(3600);

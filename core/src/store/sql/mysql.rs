@@ -5,7 +5,7 @@
 //! else can change them before the commit. The INSERTs are the locks: one that meets the row locks it, IGNORE
 //! shared and ON DUPLICATE KEY UPDATE exclusively.
 //!
-//! Settings are made anew in each text ([`SESSION`]), for proxies that share sessions:
+//! Settings are made anew in each text ([`link`](super::link) begins it with them), for proxies that share sessions:
 //!
 //! | setting | because |
 //! |---|---|
@@ -40,12 +40,6 @@ const SERVERS: [&str; 3] = ["@@global.server_uuid", "@@global.server_uid", "CONC
 
 /// The statement's time, in UTC whatever the session's time zone is.
 const CLOCK: &str = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
-
-/// The beginning of each text: the settings that change what the rest of it means, whatever the server, the user or a proxy has set. An
-/// empty `sql_mode` could not be named where that mode makes empty texts NULL.
-pub(super) const SESSION: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES', SESSION autocommit = 1, SESSION completion_type = 0, \
-     SESSION sql_select_limit = 18446744073709551615, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0, \
-     SESSION group_concat_max_len = 1024";
 
 /// 0 or 1, or a word in newer servers.
 pub(super) const WRITABLE: &str = "(CONCAT(@@global.read_only) IN ('0', 'OFF'))";
