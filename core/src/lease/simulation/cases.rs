@@ -685,6 +685,20 @@ fn a_write_without_an_answer_is_adopted_in_the_process_that_sent_it_alone() {
     assert!(after.token == before.token && after.bound > before.bound && trouble(&program).is_none(), "its own record stands in the store");
 }
 
+/// No call is ever answered, as where a disk hangs: the thread cannot say so.
+#[test]
+fn a_lease_whose_worker_hangs_is_unhealthy_before_it_is_used_up() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    drop(lab.renewal(&mut program));
+    let shared = program.shared(0);
+    for (later, is_healthy) in [(0, true), (RENEW_MS / 2, true), (RENEW_MS + RENEW_MS / 2, false)] {
+        program.set_clocks(lab.at + later, BEGIN_MS + (lab.at + later) as i64);
+        let lease = shared.lease().unwrap();
+        assert!(lease.healthy == is_healthy && lease.last_error.is_none() == is_healthy && shared.generator.has_room(), "{later} ms");
+    }
+}
+
 /// A store falls silent, and calls are made one by one, as after slow ones: not every lease has its turn before it is used up.
 #[test]
 fn each_lease_of_a_silent_store_is_reported_before_it_is_used_up() {
