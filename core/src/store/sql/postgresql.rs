@@ -64,12 +64,13 @@ pub(super) fn prepare(link: &mut Link) -> Result<Postgresql> {
     Err(link.unsuitable("its catalogue pg_database cannot be read"))
 }
 
-/// Looks at the server, and at a table where it is there: which of frazil's own columns it has.
+/// Looks at the server, and at a table where it is there: which of frazil's own columns it has. With `quote_all_identifiers` the names of
+/// types are in quotes.
 pub(super) fn inspect(link: &mut Link, table: &str) -> Result<Option<String>> {
     let rows = link.ask(&format!(
         "SELECT pg_is_in_recovery()::text, current_setting('transaction_read_only'), current_setting('fsync'), \
          t.relkind::text || t.relpersistence::text, \
-         (SELECT string_agg(attname || ' ' || atttypid::regtype::text, ', ' ORDER BY attname) FROM pg_attribute \
+         (SELECT string_agg(attname || ' ' || replace(atttypid::regtype::text, '\"', ''), ', ' ORDER BY attname) FROM pg_attribute \
           WHERE attrelid = t.oid AND attname IN ('namespace', 'slot', 'record') AND NOT attisdropped), version() \
          FROM (SELECT to_regclass('{table}') AS oid) AS name LEFT JOIN pg_class AS t ON t.oid = name.oid"
     ))?;
