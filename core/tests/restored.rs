@@ -55,6 +55,7 @@ fn program() {
         "no descriptors" => no_descriptors(),
         "unknown at first" => unknown_at_first(),
         "lease and tag" => lease_and_tag(),
+        "late lease" => late_lease(),
         "once" => once(),
         _ => panic!("{case}"),
     };
@@ -141,6 +142,26 @@ fn lease_and_tag() -> String {
     format!("{} same={} {} {}", outcome(ids.next_id()), ids.node() == before.0, before.1, take())
 }
 
+/// Holds a lease for which no call can be made, because the generation is gone; returns the codes that were reported, until a call was made again.
+fn late_lease() -> String {
+    let (tell, told) = std::sync::mpsc::channel();
+    frazil::on_event(move |event| {
+        let field = |name| event.fields.iter().find(|(field, _)| *field == name).map_or("", |(_, value)| value.as_str());
+        if event.name.starts_with("lease.") && event.name != "lease.taken" {
+            let is_named = field("error").contains("FRAZIL_GENERATION=file:") && event.text.contains("cannot be extended");
+            drop(tell.send(format!("{} {} {is_named}", event.name, field("code"))));
+        }
+    });
+    let ids = Snowflake::open(&format!("{} renew=100ms window=10s", line())).unwrap();
+    ids.next_id().unwrap();
+    std::fs::rename("generation", "lost").unwrap();
+    let next = || told.recv_timeout(Duration::from_secs(30)).unwrap_or_default();
+    let failing = next();
+    std::fs::rename("lost", "generation").unwrap();
+    let mended = next();
+    format!("{failing}, {mended}, healthy={}", ids.lease().unwrap().healthy)
+}
+
 /// Asks for what a process has once, while its generation comes and goes; returns how many it got.
 fn once() -> String {
     let is_over = std::sync::atomic::AtomicBool::new(false);
@@ -225,6 +246,12 @@ fn a_number_that_was_opened_while_the_generation_was_unknown_issues_nothing() {
 #[test]
 fn a_while_without_a_generation_ends_no_lease_and_no_tag() {
     assert_eq!(told("lease and tag"), "issued same=true issued issued");
+}
+
+/// The store is not slow: it is not asked.
+#[test]
+fn a_lease_that_waits_for_the_generation_is_reported_as_that_copied() {
+    assert_eq!(told("late lease"), "lease.failing COPIED true, lease.mended  false, healthy=true");
 }
 
 /// A value of each copy is made once in a process.

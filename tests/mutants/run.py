@@ -64,6 +64,18 @@ MUTANTS = [
         ),
     ),
     (
+        "token and incarnation confirm an unknown write",
+        "        let sent = found.and_then(|text| held.sent.iter().position(|(_, sent)| sent == text));\n",
+        (
+            "        let same = loaded.meta.as_ref() == self.incarnation.as_ref().map(|known| &known.text) && !held.sent.is_empty();\n"
+            "        let own = found.and_then(|text| Slot::parse(node, text).ok().map(|slot| (slot, text)));\n"
+            "        if let Some((slot, text)) = own.filter(|(slot, _)| same && slot.token == held.grant.token) {\n"
+            "            held.sent.insert(0, (slot.bound, text.clone()));\n"
+            "        }\n"
+            "        let sent = found.and_then(|text| held.sent.iter().position(|(_, sent)| sent == text));\n"
+        ),
+    ),
+    (
         "a bound is used before it is confirmed",
         "            State::Extend(extending) => Do::Swap(Arc::clone(&extending.swap)),\n",
         (

@@ -13,12 +13,13 @@ use std::time::{Duration, Instant};
 /// The connection that all leases and tags of a process share, for one call at a time. It connects at the first call, and again after an
 /// error.
 ///
-/// **A lease never waits for long.** A call for a tag takes at most half of the time limit of a lease's call. Failures of calls for tags do
-/// not keep leases from calling.
+/// **A lease never waits for long.** A call for a tag takes at most half of the shortest time limit of a lease's call, and a call for
+/// another lease at most twice as much: then the failure of either leaves time to report the lease before it is used up. A call that
+/// connects first has one time limit for both. Failures of calls for tags do not keep leases from calling.
 pub(crate) struct Connection {
     address: Address,
-    /// The longest time limit of a call for a tag, in us.
-    limit_us: AtomicU64,
+    /// The shortest time limit of the calls of this process's leases, in us.
+    shortest_us: AtomicU64,
     store: Mutex<Link<dyn Store>>,
     /// One connection per table, because tables may use different users and databases.
     tables: Mutex<HashMap<Table, Link<dyn Rows>>>,
@@ -87,12 +88,12 @@ impl<C: ?Sized> Link<C> {
         &mut self,
         who: For,
         timeout: Duration,
-        connect: impl FnOnce() -> Result<Box<C>>,
-        work: impl FnOnce(&mut C) -> Result<T>,
+        connect: impl FnOnce(Duration) -> Result<Box<C>>,
+        work: impl FnOnce(&mut C, Duration) -> Result<T>,
     ) -> Result<T> {
         let begun = Instant::now();
         self.refuse(who, begun)?;
-        let result = self.attempt(connect, work);
+        let result = self.attempt(timeout, connect, work);
         self.judge(who, timeout, begun, Instant::now(), result)
     }
 
@@ -106,23 +107,25 @@ impl<C: ?Sized> Link<C> {
     ) -> Result<T> {
         let (begun, was_open) = (Instant::now(), self.connection.is_some());
         self.refuse(For::Lease, begun)?;
-        let mut result = self.attempt(|| connect(timeout), |connection| work(connection, timeout));
+        let mut result = self.attempt(timeout, &connect, &work);
         let left = timeout.saturating_sub(begun.elapsed());
         if was_open && self.connection.is_none() && !left.is_zero() {
-            result = self.attempt(|| connect(left), |connection| work(connection, left));
+            result = self.attempt(left, connect, work);
         }
         self.judge(For::Lease, timeout, begun, Instant::now(), result)
     }
 
-    /// Works with the connection, and keeps it if it can still be used.
-    fn attempt<T>(&mut self, connect: impl FnOnce() -> Result<Box<C>>, work: impl FnOnce(&mut C) -> Result<T>) -> Result<T> {
-        let mut connection = self.connection.take();
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            let connection = match &mut connection {
-                Some(connection) => connection,
-                None => connection.insert(connect()?),
-            };
-            work(connection)
+    /// Works with the connection, and keeps it if it can still be used. The work gets the time that connecting has left.
+    fn attempt<T>(
+        &mut self,
+        timeout: Duration,
+        connect: impl FnOnce(Duration) -> Result<Box<C>>,
+        work: impl FnOnce(&mut C, Duration) -> Result<T>,
+    ) -> Result<T> {
+        let (mut connection, begun) = (self.connection.take(), Instant::now());
+        let result = catch_unwind(AssertUnwindSafe(|| match &mut connection {
+            Some(connection) => work(connection, timeout),
+            None => work(connection.insert(connect(timeout)?), timeout.saturating_sub(begun.elapsed())),
         }));
         let result = result.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
         // A busy folder has answered, so its connection is good.
@@ -166,21 +169,21 @@ impl<C: ?Sized> Link<C> {
 impl Connection {
     pub(crate) fn new(address: Address) -> Self {
         let store: Link<dyn Store> = Link { stays: address.is_near(), ..Link::default() };
-        Connection { address, limit_us: AtomicU64::new(u64::MAX), store: Mutex::new(store), tables: Mutex::default() }
+        Connection { address, shortest_us: AtomicU64::new(u64::MAX), store: Mutex::new(store), tables: Mutex::default() }
     }
 
     pub(crate) fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Limits calls for tags to half of the shortest time limit of a lease's call. `None` if there is no lease.
-    pub(super) fn limit_tags(&self, shortest: Option<Duration>) {
-        let limit = shortest.map_or(u64::MAX, |shortest| (shortest.as_micros() / 2) as u64);
-        self.limit_us.store(limit, Ordering::Relaxed);
+    /// Sets the shortest time limit of a lease's call, by which all calls are limited. `None` if there is no lease.
+    pub(super) fn limit_calls(&self, shortest: Option<Duration>) {
+        self.shortest_us.store(shortest.map_or(u64::MAX, |shortest| shortest.as_micros() as u64), Ordering::Relaxed);
     }
 
-    fn limit(&self, timeout: Duration) -> Duration {
-        timeout.min(Duration::from_micros(self.limit_us.load(Ordering::Relaxed)))
+    fn limit(&self, who: For, timeout: Duration) -> Duration {
+        let shortest_us = self.shortest_us.load(Ordering::Relaxed);
+        timeout.min(Duration::from_micros(if who == For::Lease { shortest_us.saturating_mul(2) } else { shortest_us / 2 }))
     }
 
     /// One call of the store for a lease, which takes at most `timeout`.
@@ -197,6 +200,7 @@ impl Connection {
     /// # Errors
     /// As [`call`](Connection::call).
     pub(super) fn call_repeatable<T>(&self, timeout: Duration, work: impl Fn(&mut dyn Store) -> Result<T>) -> Result<T> {
+        let timeout = self.limit(For::Lease, timeout);
         let mut link = locked(&self.store);
         let work = |store: &mut (dyn Store + 'static), timeout| {
             store.set_timeout(timeout);
@@ -241,16 +245,17 @@ impl Connection {
     /// # Errors
     /// As [`call`](Connection::call).
     pub(crate) fn call_for_tag<T>(&self, tag: &str, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
-        self.ask(For::Tag(tag), self.limit(timeout), work)
+        self.ask(For::Tag(tag), timeout, work)
     }
 
     fn ask<T>(&self, who: For, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
+        let timeout = self.limit(who, timeout);
         let mut link = locked(&self.store);
-        let work = |store: &mut (dyn Store + 'static)| {
+        let work = |store: &mut (dyn Store + 'static), timeout| {
             store.set_timeout(timeout);
             work(store)
         };
-        self.named(link.call(who, timeout, || self.address.connect(timeout), work))
+        self.named(link.call(who, timeout, |timeout| self.address.connect(timeout), work))
     }
 
     /// One call of another system's table, with the limits of [`call_for_tag`](Connection::call_for_tag).
@@ -264,13 +269,18 @@ impl Connection {
         timeout: Duration,
         work: impl FnOnce(&mut dyn Rows) -> Result<T>,
     ) -> Result<T> {
-        let timeout = self.limit(timeout);
+        let timeout = self.limit(For::Tag(tag), timeout);
         let mut tables = locked(&self.tables);
-        let work = |rows: &mut (dyn Rows + 'static)| {
+        let work = |rows: &mut (dyn Rows + 'static), timeout| {
             rows.set_timeout(timeout);
             work(rows)
         };
-        self.named(tables.entry(table).or_default().call(For::Tag(tag), timeout, || self.address.connect_table(table, timeout), work))
+        self.named(tables.entry(table).or_default().call(
+            For::Tag(tag),
+            timeout,
+            |timeout| self.address.connect_table(table, timeout),
+            work,
+        ))
     }
 
     /// Names the store in the error of a panic; other errors name it already.
@@ -399,7 +409,7 @@ mod tests {
         let (result, asked, connected) = repeated(&mut link, HOUR, &[soon]);
         assert!(result.is_ok() && link.connection.is_some() && link.lease_down.is_none());
         assert_eq!((asked.len(), connected.len()), (2, 1));
-        assert!(asked[0] == HOUR && asked[1] == connected[0] && connected[0] <= HOUR - soon, "{asked:?}");
+        assert!(asked[0] == HOUR && asked[1] <= connected[0] && connected[0] <= HOUR - soon, "{asked:?}");
     }
 
     #[test]
@@ -417,7 +427,8 @@ mod tests {
         let soon = SECOND / 100;
         // One that is silent has had its time, and a new connection fails for good.
         assert_eq!(repeated(&mut opened(), soon, &[soon]).1, [soon]);
-        assert_eq!(repeated(&mut Link::default(), HOUR, &[Duration::ZERO]).1, [HOUR]);
+        let asked = repeated(&mut Link::default(), HOUR, &[Duration::ZERO]).1;
+        assert!(asked.len() == 1 && asked[0] <= HOUR, "{asked:?}");
     }
 
     /// Returns after how many silent calls, which took so long each, a store counts as away.
@@ -428,7 +439,7 @@ mod tests {
             Err(Error::new(ErrorKind::StoreUnreachable, "no answer in time"))
         };
         let mut calls = 1;
-        while is_busy(&link.call(For::Lease, timeout, || Ok(Box::new(())), |()| silent()).expect_err("it is silent")) {
+        while is_busy(&link.call(For::Lease, timeout, |_| Ok(Box::new(())), |(), _| silent()).expect_err("it is silent")) {
             calls += 1;
         }
         calls
@@ -446,7 +457,7 @@ mod tests {
     fn a_busy_server_is_reached_anew() {
         let mut link = opened();
         let busy = || -> Result<()> { Err(Error::new(ErrorKind::StoreUnreachable, "no leader").retry_soon()) };
-        let error = link.call(For::Lease, SECOND, || panic!("it is connected"), |()| busy()).unwrap_err();
+        let error = link.call(For::Lease, SECOND, |_| panic!("it is connected"), |(), _| busy()).unwrap_err();
         assert!(is_busy(&error) && link.connection.is_none() && link.lease_down.is_none());
     }
 
@@ -479,13 +490,35 @@ mod tests {
     }
 
     #[test]
+    fn a_question_has_the_time_that_connecting_has_left() {
+        let soon = SECOND / 10;
+        let (mut link, mut given) = (Link::<()>::default(), Vec::new());
+        let mut call = || {
+            let connect = |_| {
+                std::thread::sleep(soon);
+                Ok(Box::new(()))
+            };
+            let work = |_: &mut (), left| -> Result<()> {
+                given.push(left);
+                Ok(())
+            };
+            link.call(For::Lease, SECOND, connect, work).unwrap();
+        };
+        call();
+        call();
+        assert!(given[0] <= SECOND - soon && given[1] == SECOND, "{given:?}");
+    }
+
+    #[test]
     fn a_call_for_a_tag_takes_half_of_what_a_lease_may() {
         let connection = connection();
-        assert_eq!(connection.limit(SECOND), SECOND);
-        connection.limit_tags(Some(SECOND));
-        assert_eq!(connection.limit(SECOND), SECOND / 2);
-        assert_eq!(connection.limit(SECOND / 4), SECOND / 4);
-        connection.limit_tags(None);
-        assert_eq!(connection.limit(SECOND), SECOND);
+        let limits = |timeout| [For::Tag("a"), For::Lease].map(|who| connection.limit(who, timeout));
+        assert_eq!(limits(HOUR), [HOUR; 2]);
+        connection.limit_calls(Some(SECOND));
+        assert_eq!(limits(HOUR), [SECOND / 2, 2 * SECOND], "another lease's call does not outlast the window of the shortest");
+        assert_eq!(limits(SECOND), [SECOND / 2, SECOND]);
+        assert_eq!(limits(SECOND / 4), [SECOND / 4; 2]);
+        connection.limit_calls(None);
+        assert_eq!(limits(HOUR), [HOUR; 2]);
     }
 }

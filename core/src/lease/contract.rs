@@ -17,7 +17,7 @@ const UNBOUNDED_AHEAD_NEAR_MS: u64 = 3_600_000;
 const UNBOUNDED_AHEAD_MS: u64 = 60_000;
 /// The part of A beyond the drift, for clocks that are slightly wrong.
 const CLOCK_SLACK_MS: u64 = 2_000;
-const SHORTEST_RENEW_MS: u64 = 100;
+pub(super) const SHORTEST_RENEW_MS: u64 = 100;
 const LONGEST_WINDOW_MS: u64 = 24 * 3_600_000;
 /// The longest time limit of one call of a store.
 const LONGEST_CALL_MS: u64 = 5_000;

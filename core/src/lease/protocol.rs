@@ -243,9 +243,9 @@ impl Protocol {
         }
     }
 
-    /// Returns whether a renewal is to begin.
-    pub(crate) fn is_due(&self, now_ms: u64) -> bool {
-        matches!(self.state, State::Hold { due } if due <= now_ms)
+    /// Returns for how long a renewal has been due; `None` if none is.
+    pub(crate) fn overdue_ms(&self, now_ms: u64) -> Option<u64> {
+        if let State::Hold { due } = self.state { now_ms.checked_sub(due) } else { None }
     }
 
     /// Makes the next renewal due now, because a caller waits for it.

@@ -147,6 +147,12 @@ impl Schedule {
         Some((turn, &mut place.task))
     }
 
+    /// The tasks that hold a lease and have been due since before an instant, each with the instant since which it has been.
+    pub(super) fn overdue(&self, before: u64) -> Vec<(u64, u64)> {
+        let from = |due| Turn { rank: Rank::Held, due, turn: 0, number: 0 };
+        self.queue.range(from(0)..from(before)).map(|turn| (turn.due, turn.number)).collect()
+    }
+
     /// Returns when the next task is due.
     pub(super) fn next(&self) -> Option<u64> {
         self.fronts().map(|turn| turn.due).min()

@@ -4,6 +4,7 @@
 //! until the worker has extended or replaced the lease ([`ProcessWorkers::ensure`]), and tries the generator again.
 
 use super::contract::Contract;
+use super::protocol::Terms;
 pub use super::status::Lease;
 pub(crate) use super::status::{LeaseCounts, Status};
 use crate::error::{Error, ErrorKind, Result};
@@ -269,12 +270,25 @@ impl SharedGenerator {
         self.generator.layout.stamp_end_ms(self.generator.lease.get().bound()) - 1
     }
 
+    /// The error of a lease whose renewal is so late that its worker would have reported it. The worker's thread waits in a call without a
+    /// time limit, as for a disk that hangs.
+    fn stillness(&self, leased: &Leased) -> Option<Error> {
+        let Terms { window_ms, renew_ms, disposable, .. } = *leased.contract.terms;
+        let left_ms = self.bound_ms() - self.generator.unix_ms();
+        let is_still = !self.manual_clock && !disposable && left_ms < (window_ms - 2 * renew_ms) as i64;
+        is_still.then(|| {
+            let (address, namespace) = (&leased.contract.address, &leased.contract.namespace);
+            let why = format!("store={address} namespace={namespace}: the call that is to extend the lease has not come back");
+            Error::new(ErrorKind::StoreUnreachable, why)
+        })
+    }
+
     /// The lease, if this process has one.
     pub(crate) fn lease(&self) -> Option<Lease> {
         let leased = self.leased.as_ref()?;
         let node = self.generator.own_lease()?.node;
         let status = leased.status.load();
-        let last_error = status.trouble.as_ref().map(|(error, _)| error.clone());
+        let last_error = status.trouble.as_ref().map(|(error, _)| error.clone()).or_else(|| self.stillness(leased));
         Some(Lease {
             node,
             bound_ms: (!leased.contract.terms.disposable).then(|| self.bound_ms()),

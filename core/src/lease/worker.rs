@@ -6,14 +6,14 @@
 //! and [`Worker::done`]. The simulation drives these two instead of a thread. Callers come as [`Visit`](super::visit::Visit)s.
 
 use super::calls::{Call, Pace};
-use super::contract::Contract;
+use super::contract::{Contract, SHORTEST_RENEW_MS};
 use super::environment::Process;
 use super::lease_task::{LeaseTask, Step, Wish};
 use super::protocol::{Do, Reply};
 use super::schedule::Schedule;
 use super::shared::SharedGenerator;
 use super::tasks::{Task, Tasks};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::Address;
 pub(super) use crate::sync::locked;
 use crate::time::show_duration;
@@ -42,6 +42,8 @@ pub(super) struct State {
     /// The number that was given last, to a lease task or a task.
     pub(super) numbers: u64,
     pub(super) pace: Pace,
+    /// The reason why leases wait, if it is not the pace: the failure of the last calls for leases, or an unreadable generation.
+    held_up: Option<Error>,
     /// True if a task has its turn before the next lease task, so that neither starves.
     task_first: bool,
     /// True if a caller came or went since the thread looked last.
@@ -87,7 +89,7 @@ impl Worker {
         let tasks = Tasks::default();
         let lease_tasks = Schedule::default();
         let pace = Pace::new(stores[0].most_together());
-        let state = State { lease_tasks, tasks, numbers: 0, pace, task_first: false, stirred: false, empty_since: now_ms };
+        let state = State { lease_tasks, tasks, numbers: 0, pace, held_up: None, task_first: false, stirred: false, empty_since: now_ms };
         Worker { stores, state: Mutex::new(state), work: Condvar::new() }
     }
 
@@ -111,9 +113,16 @@ impl Worker {
     pub(super) fn next(&self, process: &Process) -> Next {
         let mut state = self.lock();
         state.stirred = false;
+        let now_ms = process.environment.mono_ms();
         if process.may_be_over() {
-            return Next::Rest(if process.is_over() { 0 } else { process.environment.mono_ms() + UNSURE_MS });
+            if process.is_over() {
+                return Next::Rest(0);
+            }
+            state.held_up = process.mark.check().err();
+            state.note_lateness(process, now_ms);
+            return Next::Rest(now_ms + UNSURE_MS);
         }
+        state.note_lateness(process, now_ms);
         state.next(process)
     }
 
@@ -126,6 +135,8 @@ impl Worker {
         }
         let now_ms = process.environment.mono_ms();
         let swapped = state.pace.end(calls, &replies, now_ms);
+        state.held_up =
+            replies.iter().find_map(|reply| reply.as_ref().err().filter(|error| error.kind() == ErrorKind::StoreUnreachable).cloned());
         for (call, reply) in calls.iter().zip(replies) {
             let lease_task = state.lease_tasks.get(call.lease_task);
             let lease_task = lease_task.expect("a lease task is removed by the thread that asks for it, and between two calls");
@@ -250,17 +261,31 @@ impl State {
         if now_ms >= end { Next::End } else { Next::Rest(end) }
     }
 
+    /// Notes the leases that have waited for so long that they may be used up before their turn comes.
+    fn note_lateness(&mut self, process: &Process, now_ms: u64) {
+        let pace = self.pace();
+        for (due, number) in self.lease_tasks.overdue(now_ms.saturating_sub(SHORTEST_RENEW_MS)) {
+            let lease_task = self.lease_tasks.get(number).expect("it is queued");
+            lease_task.note_lateness(due, self.held_up.as_ref(), &pace, process);
+        }
+    }
+
+    /// Explains lateness by the number of leases and the last round trip.
+    fn pace(&self) -> impl Fn() -> String + use<> {
+        let (leases, took_ms) = (self.lease_tasks.len(), self.pace.took_ms);
+        move || format!("the process has {leases} in the store, whose last round trip took {}", show_duration(took_ms))
+    }
+
     /// The next call that is due, and those that are made together with it.
     fn calls(&mut self, process: &Process, now_ms: u64) -> Vec<Call> {
         let (mut calls, mut rank, mut most) = (Vec::<Call>::new(), None, self.pace.together);
-        let (leases, took_ms) = (self.lease_tasks.len(), self.pace.took_ms);
-        let late = || format!("the process has {leases} in the store, whose last round trip took {}", show_duration(took_ms));
+        let pace = self.pace();
         while calls.len() < most
             && calls.last().is_none_or(|call| call.ask().is_some())
             && let Some((turn, lease_task)) = self.lease_tasks.take(now_ms, rank)
         {
             let (number, batch_limit) = (lease_task.number, lease_task.batch_limit.most);
-            lease_task.note_lateness(now_ms - turn.due, late, process);
+            lease_task.note_lateness(turn.due, self.held_up.as_ref(), &pace, process);
             match lease_task.next(process) {
                 Step::Rest(_) if lease_task.is_over() => {
                     self.lease_tasks.remove(number);

@@ -125,7 +125,7 @@ impl Thread {
         while !process.is_over() {
             let next = self.worker.next(process);
             if self.worker.stores.len() == 1 {
-                connection.limit_tags(self.worker.shortest_call());
+                connection.limit_calls(self.worker.shortest_call());
             }
             match next {
                 Next::Ask(calls) => {

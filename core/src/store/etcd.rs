@@ -83,10 +83,10 @@ impl Etcd {
 
     /// Reads ranges at one revision, also more than one transaction may have.
     fn read(&mut self, namespace: &str, mut ranges: Vec<Value>) -> Result<(String, Vec<(String, String)>)> {
-        let (mut server, mut records) = (None, Vec::new());
+        let (mut server, mut records, deadline) = (None, Vec::new(), Deadline::of_call(self.timeout));
         while !ranges.is_empty() {
             let count = ranges.len().min(self.most);
-            let (from, answer) = match self.ask(namespace, &reading(&ranges[..count])) {
+            let (from, answer) = match self.ask_until(deadline, namespace, &reading(&ranges[..count])) {
                 Err(error) if count > 1 && gateway::is_too_many(&error) => {
                     self.most = count / 2;
                     continue;
@@ -164,8 +164,11 @@ impl Etcd {
         let answer = |((ask, fits), part): ((&Ask<'_>, bool), Response)| {
             let part = part.response_txn.ok_or_else(|| self.unreadable("a part of a transaction has no answer"))?;
             Ok(match *ask {
+                // The range of the meta record, and that of the slot: one that is missing does not mean that there is no record.
                 Ask::Load(namespace, node) => {
-                    Answered::Loaded(self.loaded(namespace, &Which::One(node), cluster.clone(), self.records(part.responses)?)?)
+                    let two = part.responses.filter(|ranges| ranges.0.len() == 2);
+                    let two = two.ok_or_else(|| self.unreadable("a part of a transaction has not two ranges"))?;
+                    Answered::Loaded(self.loaded(namespace, &Which::One(node), cluster.clone(), self.records(Some(two))?)?)
                 }
                 Ask::Swap(..) if !fits => Answered::Swapped(Swapped::Differs),
                 Ask::Swap(_, swap) => Answered::Swapped(self.swapped(part.succeeded, &cluster, swap)?),

@@ -5,25 +5,26 @@ use crate::error::{Error, ErrorKind};
 use std::io::{Read, Write};
 use std::time::Duration;
 
-/// The time for all questions to a server.
+/// The most time for all questions to a server.
 const TIMEOUT: Duration = Duration::from_millis(500);
 /// PostgreSQL's request for TLS.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
-/// Names the server that answers at a place, if it is one that another URL reaches.
+/// Names the server that answers at a place, if it is one that another URL reaches. Takes half of the time that is left of the call, so
+/// that the store's own server still has the other half.
 ///
 /// # Errors
 /// `STORE_UNSUITABLE`, with the URL to write.
-pub(super) fn check(shown: &str, own: &str, host: &str, port: u16) -> Result<(), Error> {
-    let Some((name, scheme)) = name(host, port).filter(|(_, scheme)| *scheme != own) else { return Ok(()) };
+pub(super) fn check(shown: &str, own: &str, host: &str, port: u16, left: Duration) -> Result<(), Error> {
+    let Some((name, scheme)) = name(host, port, TIMEOUT.min(left / 2)).filter(|(_, scheme)| *scheme != own) else { return Ok(()) };
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let path = if scheme == "redis" { "" } else { "/DATABASE" };
     let why = format!("{shown} answers as {name} does: write store={scheme}://{host}:{port}{path}");
     Err(Error::new(ErrorKind::StoreUnsuitable, why))
 }
 
-fn name(host: &str, port: u16) -> Option<(&'static str, &'static str)> {
-    let deadline = Deadline::of_call(TIMEOUT);
+fn name(host: &str, port: u16, timeout: Duration) -> Option<(&'static str, &'static str)> {
+    let deadline = Deadline::of_call(timeout);
     let ask = |question: &[u8], deadline: Deadline| {
         let (mut answer, mut length) = ([0; 5], 0);
         let mut timed = Timed::dial(host, port, deadline).ok()?;
@@ -53,11 +54,11 @@ fn name(host: &str, port: u16) -> Option<(&'static str, &'static str)> {
 #[cfg(all(test, not(loom), feature = "redis", feature = "sql"))]
 mod tests {
     use crate::error::ErrorKind;
-    use crate::store::Address;
+    use crate::store::{Address, Which};
     use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     /// A server that says something first, and then answers what it knows; to anything else it keeps silent, or hangs up.
     fn server(greeting: &'static [u8], known: &'static [u8], answer: &'static [u8], hangs_up: bool) -> u16 {
@@ -86,6 +87,23 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::StoreUnsuitable, "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
         error.to_string()
+    }
+
+    /// The look for another kind of server is a part of the call, however often it is made.
+    #[test]
+    #[cfg(all(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
+    fn a_silent_server_is_given_up_in_the_time_of_the_call() {
+        let port = server(b"", b"", b"", false);
+        let timeout = Duration::from_millis(1_200);
+        for (scheme, path) in [("redis", ""), ("postgresql", "/db"), ("mysql", "/db"), ("etcd", ""), ("zookeeper", ""), ("frazil", "")] {
+            let (address, begun) = (Address::parse(&format!("{scheme}://127.0.0.1:{port}{path}")).unwrap(), Instant::now());
+            let asked = address.connect(timeout).and_then(|mut store| store.load("n", Which::One(1)));
+            let (kind, took) = (asked.unwrap_err().kind(), begun.elapsed());
+            assert!(
+                kind == ErrorKind::StoreUnreachable && took < timeout + Duration::from_millis(250),
+                "{scheme}: {kind:?} after {took:?}"
+            );
+        }
     }
 
     #[test]

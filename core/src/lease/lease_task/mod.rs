@@ -209,9 +209,11 @@ impl LeaseTask {
         let store = self.protocol.store();
         self.protocol.done(reply, now);
         self.count_and_log(store);
-        // The status is published before any call can use the confirmed bound.
-        if self.protocol.grant().is_some() && self.protocol.trouble().is_none() {
-            self.report(self.late.as_ref(), process);
+        // A confirmed bound is used after its status is published, and a failure is published at once: before the worker looks at this
+        // lease again, it may make other calls that take long.
+        let trouble = self.trouble();
+        if trouble.is_some() || self.protocol.grant().is_some() {
+            self.report(trouble.as_ref().or(self.late.as_ref()), process);
         }
         self.settle(now, process);
         self.serve();

@@ -10,16 +10,22 @@ use crate::time::{show_duration, show_instant};
 use std::sync::Arc;
 
 impl LeaseTask {
-    /// Notes how late the worker is with a renewal, and the worker's explanation. The lease counts as failing until a renewal is in time.
-    pub(in crate::lease) fn note_lateness(&mut self, late_ms: u64, why: impl FnOnce() -> String, process: &Process) {
-        if !self.protocol.is_due(process.environment.mono_ms()) {
-            return;
-        }
+    /// Notes how late the worker is with a renewal that was called for at `since`, and the worker's explanation: what holds it up, or its
+    /// pace. The lease counts as failing until a renewal is in time.
+    pub(in crate::lease) fn note_lateness(
+        &mut self,
+        since: u64,
+        held_up: Option<&Error>,
+        pace: impl FnOnce() -> String,
+        process: &Process,
+    ) {
+        let now_ms = process.environment.mono_ms();
+        let Some(late_ms) = self.protocol.overdue_ms(now_ms).map(|late_ms| late_ms.min(now_ms.saturating_sub(since))) else { return };
         self.late = (late_ms > self.contract.terms.renew_ms).then(|| {
             let (address, namespace) = (&self.contract.address, &self.contract.namespace);
             let late = show_duration(late_ms);
-            let why = format!("store={address} namespace={namespace}: leases are renewed {late} late: {}", why());
-            Error::new(ErrorKind::StoreUnreachable, why)
+            let slow = || format!("store={address} namespace={namespace}: leases are renewed {late} late: {}", pace());
+            held_up.cloned().unwrap_or_else(|| Error::new(ErrorKind::StoreUnreachable, slow()))
         });
         if self.late.is_some() {
             self.report(self.late.as_ref(), process);
@@ -86,10 +92,10 @@ impl LeaseTask {
         let node = shared.generator.lease.get().node;
         match (&before.trouble, trouble) {
             (None, Some((error, since_ms))) => self.log(Level::Warning, event::LEASE_FAILING, |lease_task| {
-                let (code, error, since) = (error.kind().name().to_owned(), error.to_string(), show_instant(*since_ms));
-                let failed = vec![("code", code), ("error", error.clone()), ("since", since)];
-                // The number in a forked child's memory is its parent's.
-                if !shared.generator.has_lease() {
+                let (error_kind, error, since) = (error.kind(), error.to_string(), show_instant(*since_ms));
+                let failed = vec![("code", error_kind.name().to_owned()), ("error", error.clone()), ("since", since)];
+                // The number in a forked child's memory is its parent's. While the generation is unknown, so is whose the number is.
+                if !shared.generator.has_lease() && error_kind != ErrorKind::Copied {
                     return (format!("no node number can be leased: {error}"), failed);
                 }
                 let until = lease_task.until(shared.generator.lease.get().bound());
@@ -125,7 +131,7 @@ impl LeaseTask {
 
     /// Returns the reason why calls wait, if it is known.
     pub(in crate::lease) fn reason(&self) -> Option<Error> {
-        self.reason.as_ref().or_else(|| self.protocol.awaits()).cloned()
+        self.trouble().or_else(|| self.late.as_ref().or(self.reason.as_ref()).or_else(|| self.protocol.awaits()).cloned())
     }
 
     /// Returns an event with the reason, once: for people who look at a program that does not start.

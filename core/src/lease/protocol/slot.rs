@@ -254,7 +254,8 @@ impl Protocol {
         let sent = found.and_then(|text| held.sent.iter().position(|(_, sent)| sent == text));
         match (found, sent) {
             (Some(_), None) if held.text.as_ref() == found => self.state = self.renewal(now),
-            // A write that timed out was done: the whole record is what was sent.
+            // A write that timed out was done: the whole record is what was sent. The token proves nothing, because a copy of this
+            // machine has it too.
             (Some(_), Some(sent)) => {
                 let (bound, text) = held.sent.swap_remove(sent);
                 self.extended(bound, text, now);

@@ -41,18 +41,20 @@ struct Lab {
     noted: Vec<Overlap>,
     /// Fails a call, and with it all that go along.
     spoils: fn(&Do) -> Option<Error>,
+    /// The time that each call takes.
+    takes_ms: u64,
 }
 
 impl Lab {
     fn new() -> Self {
-        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0, rounds: 0, noted: Vec::new(), spoils: |_| None }
+        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0, rounds: 0, noted: Vec::new(), spoils: |_| None, takes_ms: 1 }
     }
 
     fn set_clocks(&self, program: &Program) {
         program.set_clocks(self.at, BEGIN_MS + self.at as i64);
     }
 
-    /// Lets the threads of a process do what is due within so many milliseconds; each call takes one.
+    /// Lets the threads of a process do what is due within so many milliseconds.
     fn drive(&mut self, program: &mut Program, ms: u64) {
         let end = self.at + ms;
         while self.at < end {
@@ -68,6 +70,11 @@ impl Lab {
                         let spoilt = calls.iter().find_map(|call| (self.spoils)(&call.what));
                         let reply = |call| spoilt.clone().map_or_else(|| self.ask(call), Err);
                         let replies = calls.iter().map(reply).collect();
+                        if self.takes_ms > 1 {
+                            self.at += self.takes_ms - 1;
+                            self.set_clocks(program);
+                            wake = self.at + 1;
+                        }
                         worker.done(&calls, replies, program.process());
                     }
                     Next::Rest(until) => {
@@ -99,6 +106,17 @@ impl Lab {
             }
             Do::Rest(_) => unreachable!("a rest is no call"),
         })
+    }
+
+    /// The call by which a process extends its lease, once that is due.
+    fn renewal(&mut self, program: &mut Program) -> Vec<Call> {
+        self.drive(program, 2 * RENEW_MS);
+        let worker = Arc::clone(&program.threads[0].worker);
+        let Next::Rest(due) = worker.next(program.process()) else { panic!("a renewal is due later") };
+        self.at += due - program.process().environment.mono_ms();
+        self.set_clocks(program);
+        let Next::Ask(calls) = worker.next(program.process()) else { panic!("a renewal is due") };
+        calls
     }
 
     /// A process with one handle.
@@ -630,6 +648,76 @@ fn a_lease_whose_renewals_are_late_is_in_trouble_until_one_is_in_time() {
         lab.drive(&mut program, RENEW_MS + 10);
         assert_eq!(trouble(&program), None);
     }
+}
+
+/// The worker may have a long call to make, for another lease or a tag, before it looks at the lease again.
+#[test]
+fn a_call_that_failed_is_reported_before_the_next_is_made() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    let calls = lab.renewal(&mut program);
+    let error = Error::new(ErrorKind::StoreUnreachable, "store=memory: no answer").retry_soon();
+    program.threads[0].worker.done(&calls, vec![Err(error)], program.process());
+    assert_eq!(trouble(&program).as_deref(), Some("store=memory: no answer"));
+    assert_eq!(program.reason().as_deref(), Some("store=memory: no answer"));
+}
+
+/// A write is done, and its answer lost. A copy of the machine has the same token, and the same memory of what was sent.
+#[test]
+fn a_write_without_an_answer_is_adopted_in_the_process_that_sent_it_alone() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    let calls = lab.renewal(&mut program);
+    let before = program.grant().unwrap();
+    assert!(matches!(lab.ask(&calls[0]), Ok(Reply::Swapped(crate::store::Swapped::Done))));
+    let lost = Error::new(ErrorKind::StoreCorrupt, "store=memory: a group without its answers");
+    program.threads[0].worker.done(&calls, vec![Err(lost)], program.process());
+    let (mut copy, originals) = program.noticed_copy(2);
+    lab.set_clocks(&copy);
+    for worker in locked(&originals.map).values() {
+        assert!(matches!(worker.next(&originals.process), Next::Rest(0)), "a thread of the original's works in its copy");
+    }
+    copy.ensure(0, u64::MAX);
+    lab.drive(&mut copy, 100);
+    assert!(copy.grant().is_some_and(|grant| grant.token != before.token), "the copy leases a number of its own");
+    lab.drive(&mut program, RENEW_MS / 2);
+    let after = program.grant().unwrap();
+    assert!(after.token == before.token && after.bound > before.bound && trouble(&program).is_none(), "its own record stands in the store");
+}
+
+/// No call is ever answered, as where a disk hangs: the thread cannot say so.
+#[test]
+fn a_lease_whose_worker_hangs_is_unhealthy_before_it_is_used_up() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    drop(lab.renewal(&mut program));
+    let shared = program.shared(0);
+    for (later, is_healthy) in [(0, true), (RENEW_MS / 2, true), (RENEW_MS + RENEW_MS / 2, false)] {
+        program.set_clocks(lab.at + later, BEGIN_MS + (lab.at + later) as i64);
+        let lease = shared.lease().unwrap();
+        assert!(lease.healthy == is_healthy && lease.last_error.is_none() == is_healthy && shared.generator.has_room(), "{later} ms");
+    }
+}
+
+/// A store falls silent, and calls are made one by one, as after slow ones: not every lease has its turn before it is used up.
+#[test]
+fn each_lease_of_a_silent_store_is_reported_before_it_is_used_up() {
+    let mut lab = Lab::new();
+    let mut program = many(&mut lab);
+    lab.store.reachable = false;
+    lab.takes_ms = 4 * RENEW_MS / 5;
+    let mut reported = [const { None }; LEASES];
+    for _ in 0..60 {
+        lab.drive(&mut program, RENEW_MS / 10);
+        for at in 0..LEASES {
+            let shared = program.shared(at);
+            if let Some((error, _)) = shared.leased.as_ref().unwrap().status.load().trouble.clone() {
+                reported[at].get_or_insert(error.to_string());
+            }
+            assert!(shared.generator.has_room() || reported[at].is_some(), "lease {at} is used up, and healthy");
+        }
+    }
+    assert!(reported.iter().flatten().all(|error| error == "store=memory: no answer"), "{reported:?}");
 }
 
 #[test]

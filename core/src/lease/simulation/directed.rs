@@ -646,6 +646,39 @@ fn a_clock_that_is_as_far_behind_as_clocks_may_be_is_right() {
     assert!(told(-CLOCK_ERROR_MS - 1).contains("behind the store's"));
 }
 
+/// A copy shares the token, and writes in the same incarnation. Its record is none that the other has sent, and may allow stamps that both
+/// would issue.
+#[test]
+fn after_a_write_without_an_answer_a_copys_record_is_not_ones_own() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut first = only(1);
+    drive(&mut first, &mut store, 0, 12_001);
+    let Do::Rest(due) = first.step(instant(12_001)) else { panic!("nothing is due") };
+    let (held, mut copy) = (first.grant().unwrap(), first.clone());
+    assert!(matches!(first.step(instant(due)), Do::Swap(_)));
+    first.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), instant(due));
+    drive(&mut copy, &mut store, due + 5, due + 100);
+    assert!(copy.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound), "the copy's write is done");
+    drive(&mut first, &mut store, due + 300, due + 2_000);
+    let twice = first.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound);
+    assert!(!twice, "duplicate on node {}: it goes on with a copy's record", held.node);
+}
+
+/// A write of one's own that was done is adopted, by whoever sent it: the same course without a copy.
+#[test]
+fn after_a_write_without_an_answer_ones_own_record_is_adopted() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut first = only(1);
+    drive(&mut first, &mut store, 0, 12_001);
+    let Do::Rest(due) = first.step(instant(12_001)) else { panic!("nothing is due") };
+    let held = first.grant().unwrap();
+    let Do::Swap(swap) = first.step(instant(due)) else { panic!("a renewal") };
+    assert_eq!(store.swap(&swap, BEGIN_MS + due as i64), Swapped::Done);
+    first.done(Err(crate::Error::new(ErrorKind::StoreCorrupt, "a group without its answers")), instant(due));
+    drive(&mut first, &mut store, due + 5, due + 900);
+    assert!(first.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound) && first.take_loss().is_none());
+}
+
 /// A machine is copied, and the store replaced by one that has the same records: one copy's write was done, the other's was not.
 #[test]
 fn of_two_copies_the_one_whose_write_was_not_done_does_not_go_on() {

@@ -221,6 +221,19 @@ fn parts_that_nobody_asked_for() {
     }
 }
 
+/// A read of two records whose answer has one of them, or none: that the other is gone does not follow.
+#[test]
+fn a_part_without_all_its_ranges_is_no_answer() {
+    for (ranges, is_whole) in [("", false), (r#"{"response_range":{}}"#, false), (r#"{"response_range":{}},{"response_range":{}}"#, true)] {
+        let part = format!(r#"{{"response_txn":{{"succeeded":true,"responses":[{ranges}]}}}}"#);
+        let (first, many) = (at("1", 10, ""), at("1", 11, &format!(r#","responses":[{part},{part}]"#)));
+        let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &many)]), TIMEOUT).unwrap();
+        let answers = store.ask_many(&[Ask::Load("n", 1), Ask::Load("n", 2)]);
+        let is_refused = |answer: &Result<Answered>| answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::StoreCorrupt);
+        assert!(answers.len() == 2 && answers.iter().all(|answer| is_refused(answer) != is_whole), "{ranges}: {answers:?}");
+    }
+}
+
 #[test]
 fn another_cluster() {
     let answers = [

@@ -82,10 +82,10 @@ impl Wire {
 
     /// # Errors
     /// `STORE_UNSUITABLE` where another kind of server answers.
-    fn check_peer(&self) -> Result<()> {
-        match &self.place {
-            Some((host, port)) => peer::check(&format!("store={}", self.address), "redis", host, *port),
-            None => Ok(()),
+    fn check_peer(&self, deadline: Deadline) -> Result<()> {
+        match (&self.place, deadline.left()) {
+            (Some((host, port)), Ok(left)) => peer::check(&format!("store={}", self.address), "redis", host, *port, left),
+            _ => Ok(()),
         }
     }
 
@@ -161,7 +161,7 @@ impl Wire {
             }
             Err(Broken::Io(error)) => error,
             Err(Broken::Foreign) => {
-                self.check_peer()?;
+                self.check_peer(stream.get_mut().timed().deadline)?;
                 return Err(refusal::not_redis(&self.address, "a command"));
             }
             Err(Broken::Large) => {
@@ -170,7 +170,7 @@ impl Wire {
             }
         };
         if !self.answered {
-            self.check_peer()?;
+            self.check_peer(stream.get_mut().timed().deadline)?;
         }
         let refusal = match (stream.get_ref().handshaking(), self.answered) {
             (true, _) => refusal::handshake,

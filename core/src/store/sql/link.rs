@@ -32,6 +32,12 @@ pub(super) struct Link {
     deadline: Instant,
 }
 
+/// The beginning of each text for MariaDB or MySQL: the settings that change what the rest of it means, whatever the server, the user or a proxy has set. An
+/// empty `sql_mode` could not be named where that mode makes empty texts NULL.
+const SESSION: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES', SESSION autocommit = 1, SESSION completion_type = 0, \
+     SESSION sql_select_limit = 18446744073709551615, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0, \
+     SESSION group_concat_max_len = 1024";
+
 /// The longest timeout that is taken: no clock overflows with it, and no server's setting.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -59,17 +65,19 @@ impl Link {
             }
         });
         // Another kind of server keeps silent, or says what cannot be read: it is looked at early.
-        let at_first = link.deadline.min(Instant::now() + UNUSUAL);
+        let at_first = Instant::now() + UNUSUAL.min(timeout / 2);
         let connected = match link.wait_until(at_first, &mut connecting) {
-            Some(connected) => connected,
+            Some(connected) => {
+                if connected.as_ref().is_err_and(|refusal| refusal.code.is_empty()) {
+                    link.check_peer()?;
+                }
+                connected
+            }
             None => {
                 link.check_peer()?;
                 link.wait(connecting)
             }
         };
-        if connected.as_ref().is_err_and(|refusal| refusal.code.is_empty()) {
-            link.check_peer()?;
-        }
         link.database = Some(connected.map_err(|refusal| link.error(&refusal))?);
         Ok(link)
     }
@@ -78,7 +86,10 @@ impl Link {
     /// `STORE_UNSUITABLE` where another kind of server answers.
     fn check_peer(&self) -> Result<()> {
         match &self.login.place {
-            Some((scheme, host, port)) => peer::check(&format!("the store {}", self.login.endpoint), scheme, host, *port),
+            Some((scheme, host, port)) => {
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                peer::check(&format!("the store {}", self.login.endpoint), scheme, host, *port, left)
+            }
             None => Ok(()),
         }
     }
@@ -201,6 +212,12 @@ impl Link {
         Err(Error::new(ErrorKind::StoreCorrupt, why))
     }
 
+    /// `STORE_CORRUPT`, for an answer without a part: nobody knows what was done.
+    pub(super) fn incomplete(&self) -> Error {
+        let why = format!("the store {} did not answer all that it was asked at once", self.login.endpoint);
+        Error::new(ErrorKind::StoreCorrupt, why)
+    }
+
     /// `STORE_READONLY`, for a replica.
     pub(super) fn readonly(&self) -> Error {
         let why = format!("the store {} is a replica or set to read-only: name the primary, which takes writes", self.login.endpoint);
@@ -242,10 +259,12 @@ impl Database {
     /// In the simple protocol: no prepared statement is left in a session that a pooler gives to another client.
     async fn ask(&mut self, sql: &str) -> sqlx::Result<Vec<Values>> {
         // Safe: what is not constant in it is a number or hexadecimal.
-        let text = sqlx::raw_sql(AssertSqlSafe(sql));
+        let text = |text: String| sqlx::raw_sql(AssertSqlSafe(text));
         match self {
-            Database::Postgresql(connection) => text.fetch_all(connection).await?.iter().map(postgresql_values).collect(),
-            Database::Mysql(connection) => text.fetch_all(connection).await?.iter().map(mysql_values).collect(),
+            Database::Postgresql(connection) => text(sql.to_owned()).fetch_all(connection).await?.iter().map(postgresql_values).collect(),
+            Database::Mysql(connection) => {
+                text(format!("{SESSION}; {sql}")).fetch_all(connection).await?.iter().map(mysql_values).collect()
+            }
         }
     }
 

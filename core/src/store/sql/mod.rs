@@ -119,7 +119,8 @@ impl Sql {
             let answer = if is_skipped { None } else { Some(Answer::Swapped(self.swapped(&row[1..])?)) };
             self.link.put(&row, 0, &mut answers, answer)?;
         }
-        Ok(answers.into_iter().map(Option::flatten).collect())
+        // A swap without an answer may have been done: it was not left out.
+        answers.into_iter().collect::<Option<_>>().ok_or_else(|| self.link.incomplete())
     }
 
     fn load_together(&mut self, slots: &[(&str, u64)]) -> Result<Vec<Option<Answer>>> {
@@ -127,12 +128,16 @@ impl Sql {
         let rows = self.link.ask(&texts.join("; "))?;
         let mut answers = vec![None; slots.len()];
         for rows in rows.chunk_by(|one, next| one.get(4) == next.get(4)) {
-            self.link.put(&rows[0], 4, &mut answers, Answer::Loaded(self.loaded(rows)?))?;
+            self.link.put(&rows[0], 4, &mut answers, Some(Answer::Loaded(self.loaded(rows)?)))?;
         }
-        Ok(answers)
+        answers.into_iter().collect::<Option<_>>().ok_or_else(|| self.link.incomplete())
     }
 
     fn loaded(&self, rows: &[Values]) -> Result<Loaded> {
+        // Without any record there is one row, of the clock and the server.
+        if rows.is_empty() {
+            return Err(self.link.incomplete());
+        }
         let mut loaded = Loaded::default();
         for row in rows {
             loaded.time_ms = Some(self.link.number(row, 0)?);

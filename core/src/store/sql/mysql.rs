@@ -3,8 +3,18 @@
 //! Transactions are REPEATABLE READ, which every format of the binary log takes. Its snapshot is made by the first
 //! plain SELECT, and that is the one that compares: it begins after the locks are held, so it sees the newest records, and nobody
 //! else can change them before the commit. The INSERTs are the locks: one that meets the row locks it, IGNORE
-//! shared and ON DUPLICATE KEY UPDATE exclusively. Settings are made anew in each text, for proxies that
-//! share sessions; `completion_type`, because with CHAIN a commit begins the next transaction, in which nothing can be set; `autocommit`, because a server that has it off would keep showing the first load's snapshot.
+//! shared and ON DUPLICATE KEY UPDATE exclusively.
+//!
+//! Settings are made anew in each text ([`link`](super::link) begins it with them), for proxies that share sessions:
+//!
+//! | setting | because |
+//! |---|---|
+//! | `sql_mode` | `EMPTY_STRING_IS_NULL` makes the answers of a group NULL; `ORACLE` reads other statements |
+//! | `autocommit` | a server that has it off would keep showing the first load's snapshot |
+//! | `completion_type` | with CHAIN a commit begins the next transaction, in which nothing can be set |
+//! | `sql_select_limit` | a load that is cut off looks as if the records were gone |
+//! | `sql_big_selects`, `sql_safe_updates` | statements of ours could be refused |
+//! | `group_concat_max_len` | the list of the table's columns could be cut off |
 //!
 //! The server is told by `@@server_uuid` (MySQL) or `@@server_uid` (newer MariaDB: the machine's network
 //! card and the port), else by server_id, host name and port: that shows a promoted replica, but not a backup or a dump that
@@ -30,9 +40,6 @@ const SERVERS: [&str; 3] = ["@@global.server_uuid", "@@global.server_uid", "CONC
 
 /// The statement's time, in UTC whatever the session's time zone is.
 const CLOCK: &str = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
-
-/// The beginning of each text.
-pub(super) const SESSION: &str = "SET SESSION autocommit = 1, SESSION completion_type = 0";
 
 /// 0 or 1, or a word in newer servers.
 pub(super) const WRITABLE: &str = "(CONCAT(@@global.read_only) IN ('0', 'OFF'))";
@@ -119,7 +126,7 @@ impl Texts for Mysql {
     fn load(&self, namespace: &str, which: &Which, number: usize) -> String {
         let (server, rows) = (self.server, rows(&text(namespace), which));
         format!(
-            "{SESSION}; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
              SELECT now.ms, now.server, slot, record, '{number}' FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
              LEFT JOIN ({rows}) AS found ON TRUE ORDER BY found.slot"
         )
@@ -158,7 +165,7 @@ fn transaction(work: &str, lock_timeout: Duration) -> String {
     // In seconds; less than one cannot be said.
     let seconds = lock_timeout.as_secs().max(1);
     format!(
-        "{SESSION}, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
+        "SET SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
          SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; {work}; COMMIT"
     )
 }

@@ -64,12 +64,13 @@ pub(super) fn prepare(link: &mut Link) -> Result<Postgresql> {
     Err(link.unsuitable("its catalogue pg_database cannot be read"))
 }
 
-/// Looks at the server, and at a table where it is there: which of frazil's own columns it has.
+/// Looks at the server, and at a table where it is there: which of frazil's own columns it has. With `quote_all_identifiers` the names of
+/// types are in quotes.
 pub(super) fn inspect(link: &mut Link, table: &str) -> Result<Option<String>> {
     let rows = link.ask(&format!(
         "SELECT pg_is_in_recovery()::text, current_setting('transaction_read_only'), current_setting('fsync'), \
          t.relkind::text || t.relpersistence::text, \
-         (SELECT string_agg(attname || ' ' || atttypid::regtype::text, ', ' ORDER BY attname) FROM pg_attribute \
+         (SELECT string_agg(attname || ' ' || replace(atttypid::regtype::text, '\"', ''), ', ' ORDER BY attname) FROM pg_attribute \
           WHERE attrelid = t.oid AND attname IN ('namespace', 'slot', 'record') AND NOT attisdropped), version() \
          FROM (SELECT to_regclass('{table}') AS oid) AS name LEFT JOIN pg_class AS t ON t.oid = name.oid"
     ))?;
@@ -154,9 +155,9 @@ impl Texts for Postgresql {
 
     /// The locks, in the order of the primary key; then the clock, once they are all held; then one UPDATE. A locking read sees the newest
     /// record of a row, and the UPDATE writes over the same one: nobody else can change it in between.
-    fn swap_many(&self, swaps: &[(&str, &Swap)], timeout: Duration, _lock_timeout: Duration) -> String {
+    fn swap_many(&self, swaps: &[(&str, &Swap)], timeout: Duration, lock_timeout: Duration) -> String {
         let server = &self.server;
-        let ms = timeout.as_millis().max(1);
+        let (ms, lock_ms) = (timeout.as_millis().max(1), lock_timeout.as_millis().max(1));
         let row = |(n, (namespace, swap)): (usize, &(&str, &Swap))| {
             let Swap { earliest_ms, latest_ms, .. } = swap;
             let (namespace, slot, expected) = (text(namespace), slot(swap.key), text(&swap.server));
@@ -167,7 +168,7 @@ impl Texts for Postgresql {
         let asked = format!("asked (n, namespace, slot, expected, meta, old, new, earliest, latest) AS (VALUES {})", rows.join(", "));
         format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; \
-             SET LOCAL synchronous_commit = on; SET LOCAL statement_timeout = {ms}; \
+             SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {lock_ms}; SET LOCAL statement_timeout = {ms}; \
              WITH {asked}, \
              metas AS MATERIALIZED (SELECT namespace, record FROM frazil WHERE slot = {META} AND namespace IN (SELECT namespace FROM asked) \
               ORDER BY namespace FOR SHARE SKIP LOCKED), \

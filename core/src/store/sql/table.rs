@@ -6,7 +6,6 @@
 //! step, and so is a comparison and a write in one statement. Neither sees the other in the middle of it.
 
 use super::link::{Link, Values};
-use super::mysql::SESSION;
 use super::{Inspect, hex, look_again, mysql, postgresql, url};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::table::{Rest, Row, Rows, Table};
@@ -126,10 +125,9 @@ impl Rows for SqlRows {
         let text = match self.dialect {
             Dialect::Postgresql => format!("SELECT {}::text FROM {table} WHERE {tag}", columns.join("::text, ")),
             // Each read sees what is committed, whatever the server's defaults are.
-            Dialect::Mysql => format!(
-                "{SESSION}; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT {} FROM {table} WHERE {tag}",
-                columns.join(", ")
-            ),
+            Dialect::Mysql => {
+                format!("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT {} FROM {table} WHERE {tag}", columns.join(", "))
+            }
         };
         match self.link.ask(&text)?.as_slice() {
             [] => Ok(None),
@@ -167,7 +165,7 @@ impl Rows for SqlRows {
             Dialect::Mysql => {
                 let seconds = lock_timeout.as_secs().max(1);
                 format!(
-                    "{SESSION}, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
+                    "SET SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
                      SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; SET @frazil_writable = {writable}; \
                      {update} AND @frazil_writable; SELECT ROW_COUNT(), @frazil_writable; COMMIT"
                 )

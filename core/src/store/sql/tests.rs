@@ -1,7 +1,7 @@
 //! The URLs and the errors; and, on servers that the environment names, the behaviour suite and what only these databases do. One
 //! file, because all of it needs a server that the environment names.
 
-use super::super::{Key, Store, Swap, Swapped, Which, suite};
+use super::super::{Ask, Key, Store, Swap, Swapped, Which, suite};
 #[cfg(target_os = "linux")]
 use super::Texts;
 use super::link::Link;
@@ -225,6 +225,60 @@ fn an_identity_that_is_null_differs() {
     let rows = link.ask(&texts.swap(&name, &swap, SECOND, SECOND)).unwrap();
     assert_eq!(rows.last().unwrap()[0].as_deref(), Some("differs"));
     assert_eq!(open(&url).load(&name, Which::One(1)).unwrap().slots, [(1, "start".to_owned())]);
+}
+
+/// Texts that leave out a part of the answers to a group.
+struct Short<T>(T);
+
+impl<T: super::Texts> super::Texts for Short<T> {
+    fn load(&self, namespace: &str, which: &Which, number: usize) -> String {
+        self.0.load(namespace, which, number)
+    }
+
+    fn swap(&self, namespace: &str, swap: &Swap, timeout: Duration, lock_timeout: Duration) -> String {
+        self.0.swap(namespace, swap, timeout, lock_timeout)
+    }
+
+    fn swap_many(&self, swaps: &[(&str, &Swap)], timeout: Duration, lock_timeout: Duration) -> String {
+        self.0.swap_many(swaps, timeout, lock_timeout)
+    }
+
+    fn rows(&self, rows: Vec<super::Values>) -> Vec<super::Values> {
+        self.0.rows(rows).into_iter().skip(1).collect()
+    }
+}
+
+/// A swap that has no answer may have been done. Asked again, it would differ from its own record.
+fn a_group_with_a_missing_answer_is_lost(url: &str, link: Link, texts: impl super::Texts + 'static, inspect: super::Inspect) {
+    let (mut store, name, server) = namespace(url, "short");
+    assert_eq!(store.swap(&name, &swap(&server, Some("0"), Key::Slot(2), None, "start")).unwrap(), Swapped::Done);
+    let mut short = super::Sql { link, texts: Box::new(Short(texts)), inspect, looked: Instant::now() };
+    let swaps = [1, 2].map(|node| swap(&server, Some("0"), Key::Slot(node), Some("start"), "new"));
+    let answers = short.ask_many(&[Ask::Swap(&name, &swaps[0]), Ask::Swap(&name, &swaps[1])]);
+    assert!(
+        answers.len() == 2 && answers.iter().all(|answer| answer.as_ref().is_err_and(|e| e.kind() == ErrorKind::StoreCorrupt)),
+        "{answers:?}"
+    );
+    let slots = open(url).load(&name, Which::All).unwrap().slots;
+    assert_eq!(slots, [(1, "new".to_owned()), (2, "new".to_owned())], "both were done");
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_MARIADB: tests/servers runs it"]
+fn a_group_with_a_missing_answer_is_lost_on_mariadb() {
+    let url = server("FRAZIL_TEST_MARIADB");
+    let mut link = Link::connect(url::mysql(&url).unwrap(), 60 * SECOND).unwrap();
+    let texts = super::mysql::prepare(&mut link).unwrap();
+    a_group_with_a_missing_answer_is_lost(&url, link, texts, super::mysql::inspect);
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
+fn a_group_with_a_missing_answer_is_lost_on_postgresql() {
+    let url = server("FRAZIL_TEST_POSTGRESQL");
+    let mut link = Link::connect(url::postgresql(&url).unwrap(), 60 * SECOND).unwrap();
+    let texts = super::postgresql::prepare(&mut link).unwrap();
+    a_group_with_a_missing_answer_is_lost(&url, link, texts, super::postgresql::inspect);
 }
 
 /// A server whose `completion_type` is CHAIN: each commit begins a transaction, in which the next text finds itself.
