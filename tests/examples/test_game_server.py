@@ -18,7 +18,7 @@ from .application import ROOT
 COMMAND = ROOT / "target/debug"
 LIB = ROOT / "build/c/lib"
 FLAGS = ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/build/c/include", f"-L{LIB}", f"-Wl,-rpath,{LIB}", "-lfrazil"]
-RESUMED_IDS = int(os.environ.get("FRAZIL_RESUMED_IDS", 300_000))
+RESUMED_IDS = int(os.environ.get("FRAZIL_RESUMED_IDS", "300000"))
 IN_USE = "is in use on this machine by process"
 
 

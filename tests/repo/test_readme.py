@@ -76,17 +76,20 @@ def test_c(compiler, suffix, code, tmp_path):
     source, program = tmp_path / f"example.{suffix}", tmp_path / "example"
     source.write_text(code)
     subprocess.run([*compiler, source, *C_FLAGS, "-lfrazil", "-o", program], check=True)
-    run = {"check": True, "capture_output": True, "text": True, "cwd": tmp_path, "env": {**os.environ, "LC_ALL": "C"}}
-    told = subprocess.run([program], **run)
-    assert re.match(r"\d{1,19}\b", told.stdout), told.stdout
+
+    def printed():
+        environment = {**os.environ, "LC_ALL": "C"}
+        return subprocess.run([program], check=True, capture_output=True, text=True, cwd=tmp_path, env=environment).stdout
+
+    told = printed()
+    assert re.match(r"\d{1,19}\b", told), told
     if "world.save" in code:
-        # A game that goes on where it was saved, and without `after=` would begin below its last ID.
-        again = subprocess.run([program], **run)
-        assert int(again.stdout) > int(told.stdout)
+        # A game that goes on where it was saved, and from an older save: without `after=` it would begin below its last ID.
+        again = printed()
+        assert int(again) > int(told)
         saved = (tmp_path / "world.save").read_text()
         (tmp_path / "world.save").write_text(re.sub(r"^\d+", "1767225600000", saved))
-        older = subprocess.run([program], **run)
-        assert int(older.stdout) > int(again.stdout)
+        assert int(printed()) > int(again)
 
 
 def test_the_ids_of_samples_come_from_their_generators():

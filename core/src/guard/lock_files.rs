@@ -37,6 +37,7 @@ const LONGEST: usize = 200;
 /// A name that this process holds until this is dropped.
 pub(super) struct Name {
     file: Held<File>,
+    path: PathBuf,
     /// The file's text when it was locked.
     text: String,
 }
@@ -60,7 +61,7 @@ fn take_into(places: &'static Places, name: &str) -> Taken {
     let path = path_of(name);
     let file = Held::take(places, || lock(&path))?;
     let text = text(file.descriptor()).map_err(|why| refused(&path, &why))?;
-    Ok(Name { file, text })
+    Ok(Name { file, path, text })
 }
 
 fn path_of(name: &str) -> PathBuf {
@@ -141,9 +142,9 @@ fn text(file: &File) -> io::Result<String> {
 }
 
 impl Name {
-    /// Returns whether this process still has the name: a program may have closed all descriptors.
+    /// Returns whether this process still has the name: a program may have closed all descriptors, and the file may have been removed.
     pub(super) fn is_intact(&self) -> bool {
-        self.file.is_intact()
+        self.file.is_intact() && is_at(self.file.descriptor(), &self.path)
     }
 
     /// Returns whether another process has written into a watch.

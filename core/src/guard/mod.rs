@@ -218,6 +218,8 @@ impl Guard {
         if let Stage::Begun(_, opens_in) = state.stage {
             return Ok(opens_in);
         }
+        // A program may have closed the watch. It is forgotten first, because the guard may get its descriptor, and the inode of a removed file.
+        state.is_late();
         let (held, opens_in) = match system::take(&self.names.guard) {
             Err(NotTaken::InUse) => return Err(*state.since.get_or_insert_with(Instant::now)),
             Err(NotTaken::Refused(why)) => {

@@ -22,6 +22,8 @@ pub(crate) fn obey(order: &str, rest: &str, open: &mut Vec<Snowflake>) {
         "early" => early(),
         "namesake" => println!("> {}", namesake()),
         "exec" => panic!("{}", Command::new("sh").args(["-c", "echo '> gone'; sleep 30"]).exec()),
+        #[cfg(frazil_lock_files)]
+        "lose" => println!("> {}", names::lose()),
         "reuse" => println!("> {}", reuse(open.last().unwrap(), rest)),
         "poor" => {
             poor(open, rest);
@@ -347,6 +349,20 @@ fn a_file_in_the_place_of_the_guard_is_not_closed_in_a_child() {
     let mut worker = Worker::new("reuse-guard");
     worker.open("standard node=22");
     assert_eq!(worker.ask("reuse held file"), UNTOUCHED);
+}
+
+/// The watch's file is removed once the program has closed it, and the guard's file gets both its descriptor and its inode.
+#[cfg(frazil_lock_files)]
+#[test]
+fn the_guard_is_held_where_it_stands_in_the_place_of_a_watch_that_was_removed() {
+    let mut worker = Worker::new("lose");
+    // A file system may give a new file another inode.
+    for held in 1..=40 {
+        worker.open(&format!("standard node={}", 100 + held));
+        assert_eq!(worker.ask("lose"), "removed");
+        worker.ids(10);
+        assert_eq!(names(worker.pid()).len(), held);
+    }
 }
 
 /// There is a descriptor when the first ID comes, and another process that issues.

@@ -35,6 +35,20 @@ pub(crate) fn squat(name: &str) -> File {
     file
 }
 
+/// Closes the names of this process, as `closefrom` does, and removes their files, as the command does with what nobody holds.
+pub(crate) fn lose() -> String {
+    let link =
+        |fd: &i32| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok().filter(|link| link.to_string_lossy().contains("frazil-opens-"));
+    let (fd, watch) = (3..64).find_map(|fd| Some((fd, link(&fd)?))).expect("the watch");
+    // SAFETY: a plain system call.
+    assert_eq!(unsafe { libc::close(fd) }, 0);
+    let guard = watch.to_str().unwrap().replace("opens", "issues");
+    for file in [watch, guard.into()] {
+        let _ = std::fs::remove_file(file);
+    }
+    "removed".to_owned()
+}
+
 /// The end of a command that shows who has a name.
 pub(crate) fn shown_by(name: &str) -> String {
     format!("`lsof {}` shows it", path_of(name))
