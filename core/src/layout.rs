@@ -258,15 +258,16 @@ impl Layout {
         if self.expires_at_ms().is_none_or(|end| now_ms < end) {
             return Ok(());
         }
-        let last = time::show_instant(self.tick_start_ms(self.last_tick()));
-        let (bits, tick) = (self.0.time_bits, time::show_duration(self.0.tick_ms));
+        let show = time::show_instant;
+        let (last, epoch) = (show(self.tick_start_ms(self.last_tick())), show(self.0.epoch_ms));
+        let (bits, tick, today) = (self.0.time_bits, time::show_duration(self.0.tick_ms), show(now_ms - now_ms.rem_euclid(86_400_000)));
+        let room = if self.time_shift() + bits < 63 { "add time bits to it" } else { "63 bits have no room for more time bits" };
         Err(Error::new(
             ErrorKind::LayoutExpired,
             format!(
-                "this layout has ended: its last tick starts at {last}, {bits} bits of {tick} after its epoch {}. \
-                 Give a later epoch, for example epoch=2025-01-01, for new tables. Tables with its IDs need more \
-                 time bits, for which 63 bits have no room: docs/layouts.md, When a layout ends",
-                time::show_instant(self.0.epoch_ms)
+                "this layout has ended: its last tick starts at {last}, {bits} bits of {tick} after its epoch {epoch}. \
+                 Give a later epoch, for example epoch={today}, for new tables. For tables with its IDs, {room}: \
+                 docs/layouts.md, When a layout ends"
             ),
         ))
     }
