@@ -2,6 +2,11 @@
 //!
 //! Only the crate `frazil-cli` uses it, and both have the same version: it may change at any time.
 
+/// Numbers as other programs write them, and the marks of rounding.
+pub mod foreign {
+    pub use crate::foreign::{EXACT_IN_A_DOUBLE, Reason, Written, read, rounding};
+}
+
 /// Leases and their records.
 pub mod lease {
     pub use crate::lease::{Contract, Meta, Overlap, Purpose, Slot, Tenure, accept, begin, first_wait, newer_format, set_back};

@@ -6,14 +6,12 @@ mod serde;
 mod sqlx;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::foreign::rounding;
 use crate::text::{self, TextFormat};
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
-
-/// Above this, a JavaScript number, a Lua double or a Redis score may be another number.
-const EXACT_IN_A_DOUBLE: i64 = 1 << 53;
 
 /// An ID: a non-negative signed 64-bit integer that prints as decimal.
 ///
@@ -83,14 +81,22 @@ impl Id {
         text::decode(text, format).map(Id::from_bits)
     }
 
-    /// Returns whether the decimal text looks like an ID that JavaScript has rounded: a
-    /// number above 2^53 with at most 17 digits and then zeros.
+    /// Returns whether the number looks like an ID that a program has rounded: a number above 2^53 with the digits that name a double and
+    /// then zeros, as JavaScript and spreadsheets write it, or one that a 32-bit float holds.
     ///
-    /// A hint, not a proof: about one ID in 256 looks like this by chance.
+    /// A hint, not a proof: about one ID in 256 looks like this by chance. An ID that a double holds in full is not noticed, because
+    /// every ID that ends with enough zero bits is one.
     pub fn looks_rounded(self) -> bool {
-        // Rust and ECMAScript print the same shortest digits, zeros to the unit.
-        self.0 > EXACT_IN_A_DOUBLE && format!("{}", self.0 as f64) == self.to_string()
+        rounding::looks_rounded(self.0 as u64)
     }
+}
+
+/// The ID of an exact decimal, as `decimal.Decimal` prints it; `name` is the argument's.
+///
+/// # Errors
+/// `WRONG_TYPE` for a number that is not whole, or whose last digits are not written; `ID_INVALID` for one that no ID is.
+pub fn id_of_decimal(name: &str, text: &str) -> Result<Id> {
+    text::of_decimal(name, text).map(Id::from_bits)
 }
 
 impl fmt::Display for Id {

@@ -103,6 +103,7 @@
 //! | `thread` | frazil's own threads, which block signals; parking and waking |
 //! | `fork` | notices that the process is a forked child, or a copy of its machine |
 //! | `event`, `stats` | events for the log; counters, and the one table of metrics |
+//! | `foreign` | numbers as other programs write them, and the marks of rounding |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
 //! | `json` | an ID's parts as JSON, for the command line and the server |
@@ -137,6 +138,7 @@ mod cancel;
 mod clock;
 mod error;
 mod event;
+mod foreign;
 mod fork;
 mod future;
 mod generator;
@@ -198,6 +200,7 @@ pub mod bindings {
     pub use crate::cancel::Uncancelled;
     pub use crate::event::{end_events_of, hold_events, on_event_of, resume_events, wait_for_events};
     pub use crate::fork::{Waiting, Written, awaited_by_parent};
+    pub use crate::id::id_of_decimal;
     pub use crate::interop::process_uuid;
     #[cfg(feature = "json")]
     pub use crate::json::parts_to_json;

@@ -1,6 +1,7 @@
 //! IDs as text: decimal, base62, Crockford base32 and hex, in fixed widths that sort like the numbers.
 
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::foreign::{self, EXACT_IN_A_DOUBLE, Reason, Written};
 use crate::nearest::did_you_mean;
 use std::str::FromStr;
 
@@ -142,7 +143,10 @@ fn four<const BASE: u64>(number: u64, pairs: &[u16]) -> u64 {
 }
 
 pub(crate) fn decode(text: &str, format: TextFormat) -> Result<u64> {
-    let refuse = |why: String| Error::new(ErrorKind::IdInvalid, format!("{} is not an ID in {}: {why}", shown(text), format.name()));
+    let refuse = |why: String| {
+        let otherwise = if format == Decimal { written_otherwise(text) } else { None };
+        Error::new(ErrorKind::IdInvalid, format!("{} is not an ID in {}: {}", shown(text), format.name(), otherwise.unwrap_or(why)))
+    };
     let width = format.width();
     let mut number = 0u64;
     for (place, character) in text.chars().enumerate().take(width) {
@@ -160,6 +164,33 @@ pub(crate) fn decode(text: &str, format: TextFormat) -> Result<u64> {
         return Err(refuse(format!("it has {length} characters; allowed: {allowed}")));
     }
     Ok(number)
+}
+
+/// The number of an exact decimal's text: [`id_of_decimal`](crate::id::id_of_decimal).
+pub(crate) fn of_decimal(name: &str, text: &str) -> Result<u64> {
+    match foreign::read(text.as_bytes()) {
+        Written::Number(number, _) => Ok(number),
+        Written::Refused(reason @ (Reason::Negative | Reason::Above63Bits)) => {
+            let why = format!("{name}={} is {}: an ID is 0 to {}", shown_number(text), reason.meaning(), i64::MAX);
+            Err(Error::new(ErrorKind::IdInvalid, why))
+        }
+        _ => {
+            let why =
+                format!("{name}={} is a Decimal that is not whole, or lacks its last digits: an ID is an integer", shown_number(text));
+            Err(Error::new(ErrorKind::WrongType, why))
+        }
+    }
+}
+
+/// Explains a text that another program may have made of an ID.
+fn written_otherwise(text: &str) -> Option<String> {
+    match foreign::read(text.as_bytes()) {
+        Written::Number(number, _) if number > EXACT_IN_A_DOUBLE => {
+            Some(format!("it is {number}, written in another way: pass the digits alone"))
+        }
+        Written::Refused(reason) if reason.is_lossy() || reason == Reason::Null => Some(format!("it is {}", reason.meaning())),
+        _ => None,
+    }
 }
 
 /// Recognises a number of any language: one that is not allowed is out of range, and not unreadable.

@@ -6,13 +6,14 @@ mod time;
 pub(crate) use time::{datetime, seconds, unix_ms};
 
 use crate::error::{OrRaise, guard, refuse};
+use frazil::bindings::id_of_decimal;
 use frazil::{ErrorKind, Id, TextFormat};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyMemoryView, PyString};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMemoryView, PyString};
 use std::convert::Infallible;
 use std::fmt;
 
@@ -83,7 +84,27 @@ pub(crate) fn named_id(name: &str, id: &Bound<'_, PyAny>) -> PyResult<Id> {
     if id.is_instance_of::<PyString>() {
         return string(name, id, ErrorKind::IdInvalid)?.parse().or_raise(py);
     }
+    if id.is_instance_of::<PyFloat>() {
+        return wrong_type(name, id, "an int or a decimal str");
+    }
+    if let Some(id) = of_decimal(name, id)? {
+        return Ok(id);
+    }
     Id::new(integer_or(name, id, ErrorKind::IdInvalid, format_args!("0 to {}", i64::MAX), "an int or a decimal str")?).or_raise(py)
+}
+
+/// An integral `decimal.Decimal`, which is exact; `None` for anything else.
+fn of_decimal(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Id>> {
+    static DECIMAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = value.py();
+    if value.is_instance_of::<PyInt>() || !value.hasattr("as_tuple")? {
+        return Ok(None);
+    }
+    let class = once(py, &DECIMAL, || Ok(py.import("decimal")?.getattr("Decimal")?.unbind()))?;
+    if !value.is_instance(class.bind(py))? {
+        return Ok(None);
+    }
+    id_of_decimal(name, value.str()?.to_str()?).or_raise(py).map(Some)
 }
 
 /// A number that the core takes as `u64` or `usize`.

@@ -1,6 +1,7 @@
 """Every refusal: by kind, and for every kind of bad input."""
 
 import array
+import decimal
 import os
 import pickle
 from datetime import datetime
@@ -196,6 +197,24 @@ def test_wrong_types():
             call()
 
 
+def test_wrong_type_of_floats_as_ids_whatever_their_value():
+    ids = open_manual()
+    for value in [0.0, 3.0, 3.5, -1.0, 568883383628111872.0, 5.68e17, 1e300, float("nan"), float("inf"), numpy.float64(7), numpy.float32(7)]:
+        for call in [TWITTER.decode, ids.observe, lambda id: frazil.format_id(id, "hex"), lambda id: TWITTER.decode_many([1, id])]:
+            assert "must be an int or a decimal str, not float" in refused(frazil.errors.WrongTypeError, call, value)
+
+
+def test_wrong_type_of_decimals_that_are_not_exact():
+    known = 1541815603606036481
+    for text in [f"{known}", f"{known}.0", "1.541815603606036481E+18", f"{known}.000"]:
+        assert TWITTER.decode(decimal.Decimal(text)).id == known
+        assert TWITTER.decode_many([decimal.Decimal(text)])["tick"][0] == known >> 22
+    for text in ["1.5", "1.5418156036060365E+18", "NaN", "Infinity", f"{known}.5"]:
+        assert "id=" in refused(frazil.errors.WrongTypeError, TWITTER.decode, decimal.Decimal(text))
+    for text in ["-1", str(2**63), str(2**64)]:
+        assert "id=" in refused(frazil.errors.IdInvalidError, TWITTER.decode, decimal.Decimal(text))
+
+
 def test_out_of_range():
     ids = open_manual()
     for value in NOT_A_WHOLE_NUMBER:
@@ -203,8 +222,10 @@ def test_out_of_range():
         refused(frazil.errors.OutOfRangeError, ids.abatch, value)
         for name in PARTS:
             assert name in refused(frazil.errors.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, name: value})
-        refused(frazil.errors.IdInvalidError, TWITTER.decode, value)
-        refused(frazil.errors.IdInvalidError, frazil.format_id, value, "hex")
+        # A float as an ID is of the wrong type, whatever its value.
+        error = frazil.errors.WrongTypeError if isinstance(value, float) else frazil.errors.IdInvalidError
+        refused(error, TWITTER.decode, value)
+        refused(error, frazil.format_id, value, "hex")
     for value in [-1, 32, 2**63, 2**64, 2**200, -(2**200), 10**5000]:
         assert "worker" in refused(frazil.errors.OutOfRangeError, frazil.Snowflake, "twitter", datacenter=1, worker=value)
     assert "16777216" in refused(frazil.errors.OutOfRangeError, ids.batch, 2**24 + 1)

@@ -136,7 +136,8 @@ impl Spec {
     #[cfg(feature = "admin")]
     pub(crate) fn of_layout(text: &str) -> Result<(Layout, Policies)> {
         let text = text.trim();
-        let is_line = !text.contains('=') && text.starts_with("time:");
+        // Another system's may begin with another field: the layout's error says so.
+        let is_line = !text.contains('=') && text.split_whitespace().any(|word| word.starts_with("time:"));
         let spec = if is_line { Spec::parse(&format!("layout='{text}'"))? } else { Spec::parse(text)? };
         let (layout, preset) = spec.layout_and_preset()?;
         spec.check_keys(&layout)?;

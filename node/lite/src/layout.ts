@@ -43,7 +43,7 @@ export type Parts<P extends string = string> = {
   readonly tick: Integer<P>
   /** The counter within the tick. */
   readonly sequence: Integer<P>
-  /** True if the ID looks as if JavaScript had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
+  /** True if the ID looks as if JavaScript, a spreadsheet or a 32-bit float had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
   readonly looksRounded: boolean
   /** The node number, all node fields side by side, as of a generator; where one of several fields is named `node`, that field. */
   readonly node: Integer<P>
@@ -100,7 +100,8 @@ export class Layout<P extends string = string> {
   decode(id: IdLike): Parts<P> {
     const shape = shapeOf(this, 'this')
     const number = idNumber('id', id)
-    const looksRounded = number > 2n ** 53n && String(Number(number)) === String(number)
+    const double = Number(number)
+    const looksRounded = number > 2n ** 53n && (String(double) === String(number) || BigInt(Math.fround(double)) === number)
     const foreign = (why: string): never => {
       const rounded = looksRounded ? '; it looks rounded, as by a JavaScript number: pass IDs as strings' : ''
       return refuse('ID_INVALID', `${number} ${why}: it is another layout's${rounded}`)

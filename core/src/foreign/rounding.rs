@@ -1,0 +1,177 @@
+//! The marks that rounding leaves in a number: which numbers become it, and by what.
+//!
+//! A double keeps 53 bits of an ID, and a float 24. Programs print a double in full, or with as few digits as name it (JavaScript), or
+//! with 6 to 17 significant digits, and fill up with zeros; others store the largest integer that they have. Two such steps leave the marks
+//! of the coarser one.
+
+use super::EXACT_IN_A_DOUBLE;
+use std::ops::RangeInclusive;
+
+/// The mark of a number, the rarest that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The largest integer of 32 bits.
+    Saturated,
+    /// The exact value of a number of 24 bits and an exponent.
+    Single,
+    /// So many significant digits, at most 16.
+    Digits(u32),
+    /// The exact value of a double with so many significant digits, at most 15.
+    DoubleOfDigits(u32),
+    /// The digits that name a double: the fewest, or 17.
+    Shortest,
+    /// The exact value of a double. Each ID that ends with enough zeros has it.
+    Double,
+}
+
+/// A mark, and the numbers that become the number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rounded {
+    /// The mark.
+    pub mark: Mark,
+    /// The numbers.
+    pub origins: RangeInclusive<u64>,
+}
+
+impl Rounded {
+    /// The number of IDs that become the number.
+    pub fn count(&self) -> u64 {
+        self.origins.end() - self.origins.start() + 1
+    }
+
+    /// The program that leaves the mark, for a sentence.
+    pub fn by(&self) -> String {
+        match self.mark {
+            Mark::Saturated => "by a program whose integers have 32 bits".to_owned(),
+            Mark::Single => "by a 32-bit float".to_owned(),
+            Mark::Digits(digits) | Mark::DoubleOfDigits(digits) => format!("to {digits} digits, as by a spreadsheet"),
+            Mark::Shortest => "by a JavaScript number".to_owned(),
+            Mark::Double => "by a double, as of a float column".to_owned(),
+        }
+    }
+}
+
+/// So many digits of a double are exact, and a spreadsheet keeps them.
+const KEPT_DIGITS: u32 = 15;
+
+/// Returns the mark of a number, if it has one.
+pub fn find(number: u64) -> Option<Rounded> {
+    const SATURATED: [u64; 2] = [i32::MAX as u64, u32::MAX as u64];
+    let rounded = |mark, origins| Some(Rounded { mark, origins });
+    if SATURATED.contains(&number) {
+        return rounded(Mark::Saturated, number..=i64::MAX as u64);
+    }
+    if number <= EXACT_IN_A_DOUBLE {
+        // A program that keeps 12 digits or fewer cuts these too.
+        let zeros = trailing_zeros(number);
+        return (zeros >= 4 && number >= 1_000_000_000_000_000)
+            .then(|| rounded(Mark::Digits(digits(number) - zeros), cut(number, zeros)))?;
+    }
+    if is_single(number as f64) && (is_single_in_full(number) || number as f64 as u64 != number && shortest(number as f64) == number) {
+        let same = |other: u64| other as f32 == number as f32;
+        return rounded(Mark::Single, same_as(number, 1 << (bits(number) - 24), same));
+    }
+    let double = number as f64;
+    let is_double = double as u64 == number;
+    // The digits that name the double, and the zeros after them.
+    let shortest = shortest(double);
+    let (own, of_double) = (trailing_zeros(number), trailing_zeros(shortest));
+    let significant = |zeros: u32| digits(number) - zeros;
+    let of_a_double = same_as(number, 1 << lost_bits(number), |other| other as f64 == double);
+    match () {
+        () if significant(own) < 17 && own > 1 => rounded(Mark::Digits(significant(own)), union(&of_a_double, &cut(number, own))),
+        () if is_double && significant(of_double) <= KEPT_DIGITS => {
+            rounded(Mark::DoubleOfDigits(significant(of_double)), union(&of_a_double, &cut(shortest, of_double)))
+        }
+        () if shortest == number
+            || !is_double && (format!("{double:.16e}").replacen('.', "", 1).split('e').next() == Some(&seventeen(number))) =>
+        {
+            // Of 17 digits a sixteenth may have been cut.
+            let origins = if significant(own) < 17 { union(&of_a_double, &cut(number, own)) } else { of_a_double };
+            rounded(Mark::Shortest, origins)
+        }
+        // A quarter of the doubles have 16 digits.
+        () if is_double && significant(of_double) == 16 => rounded(Mark::Double, union(&of_a_double, &cut(shortest, of_double))),
+        () if is_double => rounded(Mark::Double, of_a_double),
+        () => None,
+    }
+}
+
+/// Returns whether the number looks rounded by itself: it has a mark that few exact IDs have.
+pub fn looks_rounded(number: u64) -> bool {
+    // Rust and ECMAScript print the same shortest digits, zeros to the unit.
+    number > EXACT_IN_A_DOUBLE && (is_single_in_full(number) || format!("{}", number as f64) == number.to_string())
+}
+
+/// The bits of a number that a double does not hold.
+pub fn lost_bits(number: u64) -> u32 {
+    bits(number).saturating_sub(53)
+}
+
+/// Returns whether a number above 2^53 has at most 24 bits before its zeros.
+pub fn is_single_in_full(number: u64) -> bool {
+    number > EXACT_IN_A_DOUBLE && number.trailing_zeros() + 24 >= bits(number)
+}
+
+fn is_single(double: f64) -> bool {
+    f64::from(double as f32) == double
+}
+
+/// The number that the fewest digits of a double and zeros are.
+fn shortest(double: f64) -> u64 {
+    format!("{double}").parse().unwrap_or(u64::MAX)
+}
+
+/// The zeros at the end of a number's digits.
+pub fn trailing_zeros(mut number: u64) -> u32 {
+    let mut zeros = 0;
+    while number != 0 && number.is_multiple_of(10) {
+        number /= 10;
+        zeros += 1;
+    }
+    zeros
+}
+
+/// The number of digits.
+pub fn digits(number: u64) -> u32 {
+    number.checked_ilog10().map_or(1, |log| log + 1)
+}
+
+fn bits(number: u64) -> u32 {
+    u64::BITS - number.leading_zeros()
+}
+
+/// The first 17 digits of a number that ends with zeros after them; of another one all.
+fn seventeen(number: u64) -> String {
+    let text = number.to_string();
+    let cut = text.len().min(17);
+    if text[cut..].bytes().all(|digit| digit == b'0') { text[..cut].to_owned() } else { text }
+}
+
+/// The numbers that are cut or rounded to one with these zeros at its end.
+fn cut(number: u64, zeros: u32) -> RangeInclusive<u64> {
+    let unit = 10_u64.pow(zeros);
+    // It may have been a double before.
+    let half = (1 << lost_bits(number)) / 2;
+    number.saturating_sub(unit / 2 + half)..=number.saturating_add(unit - 1 + half).min(i64::MAX as u64)
+}
+
+fn union(a: &RangeInclusive<u64>, b: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+    *a.start().min(b.start())..=*a.end().max(b.end())
+}
+
+/// The numbers around one that become the same, at most `unit` away on either side.
+fn same_as(number: u64, unit: u64, same: impl Fn(u64) -> bool) -> RangeInclusive<u64> {
+    // The distance of the last one that is the same.
+    let farthest = |step: &dyn Fn(u64) -> Option<u64>| {
+        let (mut is_same, mut is_not) = (0, unit.saturating_mul(2) + 1);
+        while is_not - is_same > 1 {
+            let middle = is_same + (is_not - is_same) / 2;
+            if step(middle).is_some_and(&same) { is_same = middle } else { is_not = middle }
+        }
+        is_same
+    };
+    let (below, above) =
+        (farthest(&|by| number.checked_sub(by)), farthest(&|by| number.checked_add(by).filter(|sum| *sum <= i64::MAX as u64)));
+    number - below..=number + above
+}
