@@ -290,7 +290,7 @@ FRAMEWORKS = ["zod", "graphql", "@nestjs/common", "@nestjs/core", "reflect-metad
 def install_commands(page):
     """The lines of a page's code that install frazil into a project of Node."""
     code = re.findall(r"^ *```sh\n(.*?)^ *```$|^    (\S[^\n]*)$", page.read_text(), re.MULTILINE | re.DOTALL)
-    lines = [line.split("  #")[0].strip() for block in code for line in "".join(block).splitlines()]
+    lines = [part.split("  #")[0].strip() for block in code for part in re.split(r"\n|&&", "".join(block))]
     return [line for line in lines if re.match(r"npm install\b.*\bfrazil\b", line) and "/package/node/" not in line]
 
 
@@ -357,19 +357,28 @@ def test_the_pages_that_install_build_first():
         assert all("npm install ~/frazil/build/frazil.tgz" in line for line in install_commands(page)), page
 
 
-@pytest.mark.parametrize("page", INSTALLING, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_installs_a_package_and_no_link(project, page):
-    """The page's own lines, in an empty folder: each leaves a package that mints."""
-    for command in dict.fromkeys(install_commands(page)):
-        project(command)
-        frazil = project.folder / "node_modules/frazil"
-        assert not frazil.is_symlink() and (frazil / "frazil.node").is_file(), command
-        project("""node -e 'new (require("frazil").Snowflake)("standard", { store: "memory" }).next()'""")
-
-
-@pytest.mark.parametrize("command", ["npm install ~/frazil/build/frazil.tgz", "npm install --install-links ~/frazil/node"])
-def test_the_adapters_find_the_projects_frameworks(project, command):
+@pytest.mark.parametrize("command", dict.fromkeys(line for page in INSTALLING for line in install_commands(page)))
+def test_each_line_of_the_pages_installs_a_package_and_no_link(project, command):
+    """In an empty folder it leaves a package that mints."""
     project(command)
+    frazil = project.folder / "node_modules/frazil"
+    assert not frazil.is_symlink() and (frazil / "frazil.node").is_file()
+    project("""node -e 'new (require("frazil").Snowflake)("standard", { store: "memory" }).next()'""")
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ["npm install ~/frazil/build/frazil.tgz"],
+        # As node/README.md says: a later `npm install` would make a link of the folder.
+        ["npm config set install-links true --location=project", "npm install ~/frazil/node"],
+    ],
+    ids=["package", "folder"],
+)
+def test_the_adapters_find_the_projects_frameworks(project, commands):
+    for command in commands:
+        assert command.replace("~/frazil", "path/to/frazil") in (ROOT / "node/README.md").read_text().replace("\n  ", " ")
+        project(command)
     finds_frameworks(project)
 
 
