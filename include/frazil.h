@@ -605,7 +605,8 @@ frazil_status frazil_version_check(int32_t major, int32_t minor, int32_t patch);
  *
  * `format` is FRAZIL_DECIMAL, FRAZIL_BASE62, FRAZIL_BASE32 or FRAZIL_HEX. FRAZIL_ID_TEXT_SIZE bytes
  * hold every form with its NUL; a smaller buffer is FRAZIL_OUT_OF_RANGE, and so is another format.
- * A negative ID is FRAZIL_ID_INVALID.
+ * A negative ID is FRAZIL_ID_INVALID. In JSON an ID is the number in quotes, "%lld": FRAZIL_DECIMAL
+ * pads it with zeros.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_id_format(int64_t id, int32_t format, char *buffer, size_t size);

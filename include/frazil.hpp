@@ -18,6 +18,12 @@
 #ifndef FRAZIL_HPP
 #define FRAZIL_HPP
 
+#if !defined(_MSVC_LANG) && __cplusplus < 201703L
+#error "frazil.hpp needs C++17: compile with -std=c++17 or later"
+#elif defined(_MSVC_LANG) && _MSVC_LANG < 201703L
+#error "frazil.hpp needs C++17: compile with /std:c++17 or later"
+#endif
+
 #include "frazil.h"
 
 #include <array>
@@ -349,7 +355,7 @@ inline time_point instant(std::int64_t unix_ms) { return time_point(std::chrono:
 /// The version of the library that runs.
 inline const char *version() { return frazil_version(); }
 
-/// A form of an ID as text; all have a fixed width and sort like the numbers.
+/// A form of an ID as text; all have a fixed width and sort like the numbers. In JSON an ID is std::to_string(id), without leading zeros.
 enum class format : std::int32_t {
     /// 19 characters; parsers take the number without leading zeros too.
     decimal = FRAZIL_DECIMAL,
@@ -738,14 +744,14 @@ public:
     ///
     /// Errors: a generator's: clock_back, exhausted, layout_expired, before_epoch, clock_not_set, would_block, forked, lease_exhausted;
     /// a ring's: the same; a segment's and tickets': segment_exhausted, tag_missing, segment_mismatch, those of stores; closed.
-    outcome<std::int64_t> next() const {
+    [[nodiscard]] outcome<std::int64_t> next() const {
         std::int64_t number = 0;
         const frazil_status status = calls::next(handle_.get(), &number);
         return detail::give(status, number);
     }
 
     /// As next, waiting at most so long; would_block where it would wait longer.
-    outcome<std::int64_t> next_for(wait_arg max_wait) const {
+    [[nodiscard]] outcome<std::int64_t> next_for(wait_arg max_wait) const {
         std::int64_t number = 0;
         const frazil_status status = calls::next_for(handle_.get(), max_wait.ms(), &number);
         return detail::give(status, number);
@@ -857,7 +863,7 @@ protected:
 class local {
 public:
     /// The next ID. Waits and fails as snowflake::next().
-    outcome<std::int64_t> next() {
+    [[nodiscard]] outcome<std::int64_t> next() {
         std::int64_t id = 0;
         const frazil_status status = frazil_local_next(handle_.get(), &id);
         return detail::give(status, id);

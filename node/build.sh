@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the addon into node/frazil.node, frazil/lite into node/lite, and installs what the tests need.
 # usage: node/build.sh [--release | --demo | --lean]
+#   --release: also packs build/frazil.tgz, which a project installs
 #   --demo: built soon, and the addon alone; --lean: the same, and without the clients of servers
 set -eu
 cd "$(dirname "$0")/.."
@@ -33,3 +34,11 @@ if ! cmp -s $locked $installed; then
     cp $locked $installed
 fi
 node/lite/build.sh
+
+# npm links a folder instead of installing it, and the adapters in a link do not find the project's frameworks.
+if [ $profile = release ]; then
+    folder=$(mktemp -d build/npm.XXXXXX)
+    (cd node && npm pack --silent --pack-destination "../$folder" > /dev/null)
+    mv "$folder"/frazil-*.tgz build/frazil.tgz
+    rmdir "$folder"
+fi

@@ -514,7 +514,7 @@ export class Snowflake<P extends string = string> {
   nextBigIntAsync(options?: AsyncOptions): Promise<bigint>
   /** Returns `batchAsync` as bigints. */
   batchBigIntAsync(count: number, options?: AsyncOptions): Promise<bigint[]>
-  /** A new ID as text of a fixed width. Otherwise as `next`; it needs no `this` either. */
+  /** A new ID as text of a fixed width; in JSON an ID is what `next` gives, without leading zeros. Otherwise as `next`; it needs no `this` either. */
   text(format: TextFormat, options?: WaitOptions): string
   /**
    * Returns the counts of this process, over all handles and threads; `issued` is exact when no call is under way. Asks no store, and works on what
@@ -804,7 +804,7 @@ export function closeOnSigterm(): () => void
 export function compareIds(a: IdLike, b: IdLike): -1 | 0 | 1
 
 /**
- * An ID as text of a fixed width.
+ * An ID as text of a fixed width. In JSON an ID is what `next` gives, or `String(bigint)`: decimal without leading zeros.
  *
  * @throws {FrazilError} `ID_INVALID` for what is no ID, `OUT_OF_RANGE` for an unknown format.
  */

@@ -7,7 +7,30 @@ const isAbsent = value => value === null || value === undefined
 const isObject = value => typeof value === 'object' && value !== null
 
 // The form in the database: 19 digits, so that MongoDB, which compares text, has IDs in their order.
-const storedOf = id => (isAbsent(id) ? id : formatId(id, 'decimal'))
+function storedOf(id, prior, type) {
+  try {
+    return isAbsent(id) ? id : formatId(id, 'decimal')
+  } catch (error) {
+    const CastError = castErrorOf(type)
+    // Of another error Mongoose shows the class alone.
+    const _castErrorMessage = (value, path, model) => {
+      const where = model ? ` for model "${model.modelName}"` : ''
+      return `Cast to ID failed at path "${path}"${where}: ${error.message}`
+    }
+    throw CastError ? new CastError(type.instance, id, type.path, error, { _castErrorMessage }) : error
+  }
+}
+
+// The class of the Mongoose that a path's type is of: it is a static member of the base of all types.
+function castErrorOf(type) {
+  for (let prototype = type; prototype; prototype = Object.getPrototypeOf(prototype)) {
+    const { CastError } = Object(prototype.constructor)
+    if (CastError) {
+      return CastError
+    }
+  }
+  return undefined
+}
 
 // The form in the program and in JSON: the decimal that validators accept. Other values, such as populated documents, stay as they are.
 const shownOf = value => (typeof value === 'string' ? value.replace(/^0+(?=\d+$)/, '') : value)

@@ -54,7 +54,9 @@ const optionalDependencies = Object.fromEntries(platforms.map(({ name, version }
 // npm knows no file of the repository.
 const files = `${main.homepage.replace('#readme', '')}/blob/main/`
 const readme = readFileSync(join(here, 'README.md'), 'utf8').replaceAll('](../', `](${files}`)
-pack(write({ ...main, optionalDependencies }, readme, main.files))
+// The addon of a source tree: the platform's package has it instead.
+const sources = main.files.filter(file => file !== 'frazil.node')
+pack(write({ ...main, files: sources, optionalDependencies }, readme, sources))
 for (const manifest of platforms) {
   const readme = `# ${manifest.name}\n\n${manifest.description}. Install [frazil](https://www.npmjs.com/package/frazil), which takes it along.\n`
   const to = write(manifest, readme, licences)

@@ -1,7 +1,7 @@
 'use strict'
 
 const { FrazilError } = require('./index.js')
-const { readText, toBigInt } = require('./adapters/exact.js')
+const { readText, refuseMintedDefault, toBigInt } = require('./adapters/exact.js')
 const { framework } = require('./adapters/framework.js')
 const { Source } = require('./adapters/source.js')
 
@@ -28,10 +28,12 @@ const transformer = {
 const snowflakeColumn = Object.freeze({ type: 'bigint', transformer })
 
 function PrimarySnowflakeColumn(options) {
+  refuseMintedDefault(Object(options).default, 'subscribers: [snowflakeSubscriber(ids)] in the DataSource')
   return PrimaryColumn({ ...options, ...snowflakeColumn })
 }
 
 function SnowflakeColumn(options) {
+  refuseMintedDefault(Object(options).default, 'entity.column = ids.next()')
   return Column({ ...options, ...snowflakeColumn })
 }
 

@@ -41,7 +41,8 @@ pub extern "C" fn frazil_version_check(major: i32, minor: i32, patch: i32) -> fr
 ///
 /// `format` is FRAZIL_DECIMAL, FRAZIL_BASE62, FRAZIL_BASE32 or FRAZIL_HEX. FRAZIL_ID_TEXT_SIZE bytes
 /// hold every form with its NUL; a smaller buffer is FRAZIL_OUT_OF_RANGE, and so is another format.
-/// A negative ID is FRAZIL_ID_INVALID.
+/// A negative ID is FRAZIL_ID_INVALID. In JSON an ID is the number in quotes, "%lld": FRAZIL_DECIMAL
+/// pads it with zeros.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_id_format(id: i64, format: i32, buffer: *mut c_char, size: usize) -> frazil_status {
     guard_short(|| {

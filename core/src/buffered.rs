@@ -93,7 +93,7 @@ impl Purpose for Plan {
     fn too_late(&self, waited: Duration, trouble: Option<Error>) -> Error {
         let late = |kind, why: &str| Error::new(kind, format!("the ring is empty, and no ID came within {} ms: {why}", waited.as_millis()));
         let Some(error) = trouble else {
-            return late(ErrorKind::Exhausted, "IDs are used faster than the generator makes them");
+            return late(ErrorKind::Exhausted, "IDs are used faster than the generator makes them; a larger size=N holds a burst");
         };
         // It is the thread that would not wait longer at once, not the caller.
         let kind = if error.kind() == ErrorKind::WouldBlock { ErrorKind::Exhausted } else { error.kind() };

@@ -205,7 +205,12 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        f.write_str(&self.0.message)?;
+        match (self.0.kind, self.0.written) {
+            // Of a burst that has no room the caller can use the first part.
+            (ErrorKind::Exhausted, written @ 1..) => write!(f, "; {written} of the burst are written"),
+            _ => Ok(()),
+        }
     }
 }
 

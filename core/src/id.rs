@@ -54,7 +54,7 @@ impl Id {
         self.0
     }
 
-    /// The ID as text of a fixed width, which sorts like the number.
+    /// The ID as text of a fixed width, which sorts like the number. In JSON an ID is its `to_string()`, without leading zeros.
     pub fn text(self, format: TextFormat) -> String {
         let mut buffer = [0; 19];
         str::from_utf8(self.encode(format, &mut buffer)).expect("every alphabet is ASCII").to_owned()

@@ -31,7 +31,8 @@ fn nearest_of<'a>(given: &str, allowed: &mut dyn Iterator<Item = &'a str>) -> Op
     best.map(|(_, name)| name)
 }
 
-fn plain(name: &str) -> String {
+/// A name without what spellings differ in: `workerId` and `worker-id` are `workerid`.
+pub(crate) fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 

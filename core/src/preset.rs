@@ -1,7 +1,7 @@
 //! The presets: layouts that have a name, each with the policies of the system it comes from.
 
 use crate::error::{Error, ErrorKind, Result, shown};
-use crate::nearest::did_you_mean;
+use crate::nearest::{self, did_you_mean};
 
 /// A named layout with its policies. The bits are drawn in the crate's documentation.
 pub struct Preset {
@@ -75,10 +75,13 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "js53", layout: "time:31@1s node:10 sequence:12 epoch:1735689600000", policies: &[] },
 ];
 
-/// Returns whether the layout of a preset has a field of this name.
-pub(crate) fn has_field(name: &str) -> bool {
-    let names = |preset: &Preset| preset.layout.split_whitespace().any(|field| field.split(':').next() == Some(name));
-    PRESETS.iter().any(names)
+/// Returns whether a key names a node number somewhere else: as a field of a preset, or as other libraries do, in any spelling and with
+/// `id` after it.
+pub(crate) fn names_node(key: &str) -> bool {
+    let key = nearest::plain(key);
+    let key = key.strip_suffix("id").unwrap_or(&key);
+    let is_field = |field: &str| field.split(':').next() == Some(key) && !["time", "sequence", "epoch"].contains(&key);
+    PRESETS.iter().any(|preset| preset.layout.split_whitespace().any(is_field)) || ["instance", "host", "pod", "workernode"].contains(&key)
 }
 
 /// # Errors

@@ -95,7 +95,11 @@ pub(crate) fn parse_epoch(text: &str) -> Result<i64> {
     }
     let date = show_epoch(ms);
     let meant = Some(ms.saturating_mul(1000)).filter(|ms| (FIRST_INTEGER_EPOCH_MS..=LAST_MS).contains(ms));
-    let meant = meant.map_or_else(String::new, |ms| format!("if it is in seconds, write {ms}; "));
+    let meant = match (meant, ms) {
+        (Some(ms), _) => format!("if it is in seconds, write {ms}; "),
+        (None, 1970..=2199) => format!("if it is a year, write {text}-01-01; "),
+        _ => String::new(),
+    };
     let why = format!(
         "epoch={text} is out of range: an integer is in Unix milliseconds and lies in 1990 or later, and this is {date}: {meant}an epoch \
          before 1990 is written as a date, {date}"

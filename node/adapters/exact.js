@@ -16,4 +16,11 @@ function readText(value, mend) {
   return String(value)
 }
 
-module.exports = { readText, toBigInt }
+// A default such as `ids.next()`, which was called once. A smaller constant may be the ID of a row that others refer to.
+function refuseMintedDefault(constant, instead) {
+  if (['bigint', 'number', 'string'].includes(typeof constant) && toBigInt(constant) > 2n ** 31n) {
+    throw new FrazilError('SPEC', `the default ${constant} is one ID for all rows: leave it out, and write ${instead}`)
+  }
+}
+
+module.exports = { readText, refuseMintedDefault, toBigInt }

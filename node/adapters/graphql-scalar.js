@@ -5,27 +5,38 @@ const { snowflakeId } = require('../lite/cjs/schema.js')
 
 const { validate } = snowflakeId()['~standard']
 
-function parseValue(value) {
-  const { value: id, issues } = validate(typeof value === 'bigint' ? String(value) : value)
-  if (issues) {
-    throw new TypeError(issues[0].message)
-  }
-  return id
-}
-
 /** The scalar, made by the copy of graphql that the program has loaded: graphql refuses another's. */
-module.exports = ({ GraphQLScalarType, Kind }) => new GraphQLScalarType({
-  name: 'Snowflake',
-  description: 'A 64-bit ID in decimal, 0 to 9223372036854775807. It is a string: a JSON number above 2^53 would be rounded.',
-  // What a resolver gives: a string, a bigint, or a number that has not been rounded.
-  serialize: id => parseId(formatId(id, 'decimal')),
-  // What a variable holds.
-  parseValue,
-  // What stands in the query, where an integer is its digits as text: none is rounded.
-  parseLiteral(node) {
-    if (node.kind !== Kind.STRING && node.kind !== Kind.INT) {
-      throw new TypeError('an ID is a string of decimal digits')
-    }
-    return parseValue(node.value)
-  },
-})
+module.exports = ({ GraphQLError, GraphQLScalarType, Kind, versionInfo }) => {
+  // Servers such as GraphQL Yoga mask all other errors. Version 17 takes options, and 16.0 only arguments.
+  function refuse(message, node, code = 'ID_INVALID') {
+    const error = new GraphQLError(message, versionInfo.major < 17 ? node : { nodes: node })
+    error.extensions.code = code
+    throw error
+  }
+
+  function parseValue(value, node) {
+    const { value: id, issues } = validate(typeof value === 'bigint' ? String(value) : value)
+    return issues ? refuse(issues[0].message, node) : id
+  }
+
+  return new GraphQLScalarType({
+    name: 'Snowflake',
+    description: 'A 64-bit ID in decimal, 0 to 9223372036854775807. It is a string: a JSON number above 2^53 would be rounded.',
+    // What a resolver gives: a string, a bigint, or a number that has not been rounded.
+    serialize(id) {
+      try {
+        return parseId(formatId(id, 'decimal'))
+      } catch ({ code, message }) {
+        return refuse(message, undefined, code)
+      }
+    },
+    // What a variable holds. Later arguments of graphql are no node.
+    parseValue: value => parseValue(value),
+    // What stands in the query, where an integer is its digits as text: none is rounded.
+    parseLiteral(node) {
+      return node.kind === Kind.STRING || node.kind === Kind.INT
+        ? parseValue(node.value, node)
+        : refuse('an ID is a string of decimal digits', node)
+    },
+  })
+}

@@ -1,7 +1,7 @@
 'use strict'
 // The column builder of all dialects: over Drizzle's `customType` of one of them, which its module passes in.
 
-const { readText, toBigInt } = require('../adapters/exact.js')
+const { readText, refuseMintedDefault, toBigInt } = require('../adapters/exact.js')
 const { optionsOf } = require('../adapters/options.js')
 const { Source } = require('../adapters/source.js')
 
@@ -38,6 +38,11 @@ function snowflakeOf(customType, dialect) {
     if (ids !== undefined) {
       const source = new Source(ids)
       builder.$defaultFn(() => value(source.next()))
+    }
+    const setDefault = builder.default
+    builder.default = function refuseMinted(constant) {
+      refuseMintedDefault(constant, 'snowflake({ ids })')
+      return setDefault.call(builder, constant)
     }
     return builder
   }

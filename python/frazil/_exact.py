@@ -1,4 +1,7 @@
-"""Rules that validators share: canonical decimals, and the numbers that JavaScript reads without rounding."""
+"""Rules that adapters share: canonical decimals, exact integers, and the numbers that JavaScript reads without rounding."""
+
+import decimal
+from typing import Any
 
 import frazil
 
@@ -11,3 +14,11 @@ def parse_canonical(text: str) -> int:
     if str(number) != text:
         raise frazil.errors.IdInvalidError(f"{text!r} has leading zeros: an ID is the number's canonical decimal string, {str(number)!r}")
     return number
+
+
+def integral(value: Any) -> Any:
+    """Returns the int of a Decimal without a fraction, which is exact, as forms and drivers give it. Returns any other value unchanged."""
+    # Not of 1E+1000000, whose digits would take seconds.
+    if isinstance(value, decimal.Decimal) and value.is_finite() and value.adjusted() < 30 and value == value.to_integral_value():
+        return int(value)
+    return value

@@ -112,6 +112,7 @@ def cli(arguments: list[str], /) -> int:
 
 def _ids(ids: _Memory | Iterable[_Id], /) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]: ...
 def _lease(*fields: Any) -> Lease: ...
+def _open_pickled(class_: type[Any], spec: str, only: str | None) -> Any: ...
 def _reopen(class_: type[Any], spec: str, only: str | None) -> Any: ...
 def close_all() -> None:
     """Closes every generator and ring of this process that leases its number, and releases the numbers, as the interpreter's exit does.
@@ -134,7 +135,8 @@ def close_on_sigterm() -> None:
 def format_id(id: _Id, format: _Format, /) -> str:
     """Returns the text of an ID, of fixed width: 19 characters of decimal, 11 of base62, 13 of base32, 16 of hex.
 
-    The ID is an int, or its decimal text. Raises IdInvalidError for a number outside 0 to 2^63 - 1.
+    The ID is an int, or its decimal text. In JSON an ID is `str(id)`, without the zeros that pad decimal here. Raises IdInvalidError for a
+    number outside 0 to 2^63 - 1.
 
     >>> frazil.format_id(1541815603606036480, "base62")
     '1ptWyK4WgZU'
@@ -270,8 +272,8 @@ class Snowflake:
     opening with store="memory": 1 s). It raises WouldBlockError, and the async forms wait without blocking the loop.
 
     `window`, `renew` and `lag` may be a timedelta, `epoch` an aware datetime, and `fields` is a dict of the node fields of your own layout.
-    A copy is the same generator. A pickle holds the spec, and opens the generator when it is loaded. In another process that needs a store,
-    and raises ForkedError without one. A spec with a secret cannot be pickled (SpecError: use store="env:NAME").
+    A copy is the same generator. A pickle holds the spec, and opens the generator when it is loaded. In another process that needs a store;
+    without one each use of the loaded generator raises ForkedError. A spec with a secret cannot be pickled (SpecError: use store="env:NAME").
 
     `timeout` limits the wait of a call, from its start: seconds, or a timedelta. 0 does not wait, and infinity waits without this limit.
     When it is over the call raises WouldBlockError. An open that waits for a held number raises NodeInUseError or NoFreeNodeError instead,
@@ -338,7 +340,10 @@ class Snowflake:
         """
 
     def text(self, format: _Format, /) -> str:
-        """A new ID as text of fixed width, which sorts like the numbers. Raises as `next` does."""
+        """A new ID as text of fixed width, which sorts like the numbers. In JSON an ID is `str(ids.next())`, without leading zeros.
+
+        Raises as `next` does.
+        """
 
     def credit(self) -> int:
         """Returns the number of IDs that could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst."""

@@ -50,7 +50,7 @@ def decode(column: "pandas.Series[Any] | Iterable[Any]", layout: frazil.Layout) 
     series, numbers, missing = _parts(column)
     parts: dict[str, Any] = dict(layout.decode_many(numbers))
     times = parts.pop("time")
-    times[missing] = numpy.datetime64("NaT")
+    times[missing] = numpy.datetime64("NaT", "ms")
     columns: dict[str, Any] = {"time": pandas.DatetimeIndex(times).tz_localize("UTC")}
     for name, values in parts.items():
         columns[name] = pandas.arrays.IntegerArray(values, missing)

@@ -12,7 +12,8 @@ from typing import Annotated, Any, TypeAlias
 
 import frazil
 
-from ._exact import EXACT_IN_JAVASCRIPT, parse_canonical
+from . import _litestar
+from ._exact import EXACT_IN_JAVASCRIPT, integral, parse_canonical
 
 try:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -24,6 +25,8 @@ except ModuleNotFoundError as error:
 
 __all__ = ["SnowflakeId", "SnowflakeIdIn"]
 
+_PATTERN = "^(0|[1-9][0-9]{0,18})$"
+
 
 def _refuse(why: str) -> PydanticCustomError:
     # Without a context the text is no template, whatever braces are in a value.
@@ -33,6 +36,7 @@ def _refuse(why: str) -> PydanticCustomError:
 def _from_python(value: Any) -> int:
     if isinstance(value, str):
         return _from_text(value)
+    value = integral(value)
     if isinstance(value, float):
         raise _refuse(f"an ID is a decimal string, not the float {value!r}: floats round IDs above 2^53")
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -81,6 +85,8 @@ class _Id:
         self._type = type_
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        _litestar.describe(_Id, _PATTERN)
+
         def validate(value: Any, info: core_schema.ValidationInfo) -> int:
             return _from_outside(value) if self._outside(info) else _from_python(value)
 
@@ -93,7 +99,7 @@ class _Id:
         )
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})$", "examples": ["1541815603606036480"]}
+        return {"type": "string", "pattern": _PATTERN, "examples": ["1541815603606036480"]}
 
 
 SnowflakeId: TypeAlias = Annotated[int, _Id(lambda info: info.mode == "json")]

@@ -9,13 +9,13 @@ The default may be any generator. SQLAlchemy calls it before the INSERT for each
 and no value is read back.
 """
 
-import decimal
 import operator
 import sys
 from datetime import datetime
 from typing import Any
 
 import frazil
+from frazil._exact import integral
 from frazil._ranges import first_id
 
 try:
@@ -29,14 +29,17 @@ except ModuleNotFoundError as error:
 
 __all__ = ["SnowflakeType", "check_columns", "created_between"]
 
+# A constant up to here was written by a person.
+_NEVER_MINTED = 2**31 - 1
+
 
 class SnowflakeType(TypeDecorator[int]):
     """A column of IDs: BIGINT in the database, `int` in Python. It takes no arguments.
 
     The database never numbers such a column: there is no SERIAL, IDENTITY or AUTO_INCREMENT, with or without a default. Foreign keys to it
-    are BIGINT automatically. A value is an integer from 0 to 2^63 - 1, or None. Other values, such as a float or a str, are rejected before
-    the statement is sent, with a StatementError whose `orig` is a WrongTypeError or an IdInvalidError. A float from a driver is also
-    rejected (WrongTypeError).
+    are BIGINT automatically. A value is an integer from 0 to 2^63 - 1, also as a Decimal without a fraction, or None. Other values, such
+    as a float or a str, are rejected before the statement is sent, with a StatementError whose `orig` is a WrongTypeError or an
+    IdInvalidError. A float from a driver is also rejected (WrongTypeError).
 
     >>> item = Table("item", metadata, Column("id", SnowflakeType, primary_key=True, default=ids))
     """
@@ -58,14 +61,13 @@ class SnowflakeType(TypeDecorator[int]):
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
         if value is None:
             return None
-        if type(value) is int:
-            return value
-        if isinstance(value, decimal.Decimal) and value == value.to_integral_value():
-            return int(value)
+        if type(number := integral(value)) is int:
+            return number
         raise frazil.errors.WrongTypeError(f"the database returned {value!r} for a column of IDs, which must be BIGINT: {_rounded(value)}")
 
 
 def _integer(value: Any) -> int:
+    value = integral(value)
     if isinstance(value, frazil.Snowflake | frazil.Numbers):
         raise frazil.errors.WrongTypeError(
             "the value of the column is a generator: in a dataclass write insert_default=ids instead of default=ids"
@@ -90,6 +92,18 @@ def _attached(_type: SnowflakeType, column: Any) -> None:
             f"autoincrement=True on column {column.name}: its IDs come from a generator, so write default=ids instead"
         )
     column.autoincrement = False
+    # The default is set after the type.
+    event.listen(column, "after_parent_attach", _check_default)
+
+
+def _check_default(column: Any, _table: Any) -> None:
+    """Refuses `default=ids.next()`, which is one ID for all rows. Another constant may be the ID of a row that others refer to."""
+    value = integral(getattr(column.default, "arg", None))
+    is_id = hasattr(value, "__index__") and not isinstance(value, bool)
+    if is_id and (column.primary_key or column.unique or value > _NEVER_MINTED):
+        raise frazil.errors.SpecError(
+            f"default={value} on column {column.name} is one ID for all rows: write default=ids, or default=ids.next without parentheses"
+        )
 
 
 def created_between(

@@ -125,6 +125,7 @@ fn fill<I: Source, T: From<Id> + Send>(
     counted: impl Fn(usize) -> usize,
 ) -> PyResult<()> {
     let raise = |raised: PyErr, written| {
+        // Also of what is no error of the core.
         let counted = raised.value(py).setattr("written", counted(written));
         counted.err().unwrap_or(raised)
     };
@@ -132,7 +133,10 @@ fn fill<I: Source, T: From<Id> + Send>(
     let mut written = Written::new();
     match ids.fill_for(&mut buffer[..first], Duration::ZERO) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => written.add(error.written()),
-        Err(error) => return Err(raise(exception(py, &error), error.written())),
+        Err(error) => {
+            let written = error.written();
+            return Err(raise(exception(py, &error.after_writing(counted(written))), written));
+        }
         Ok(()) => written.add(first),
     }
     if written.count() == buffer.len() {
@@ -145,7 +149,10 @@ fn fill<I: Source, T: From<Id> + Send>(
         let all = rest.len();
         let filled = limit.wait(py, |wait| ids.fill_for(rest, wait))?;
         written.add(filled.as_ref().map_or_else(Error::written, |()| all));
-        filled.map_err(|error| raise(limit.exception(py, error, &format!("await ids.abatch({all})")), written.count()))?;
+        filled.map_err(|error| {
+            let error = error.after_writing(counted(written.count()));
+            raise(limit.exception(py, error, &format!("await ids.abatch({all})")), written.count())
+        })?;
     }
     Ok(())
 }

@@ -127,7 +127,7 @@ bool comes_out(const snowflake &ids, const step &step) {
     case STEP_CREDIT:
         return ids.credit() == static_cast<std::uint64_t>(step.number);
     case STEP_ERROR:
-        return thrown([&] { ids.next(); }) == step.number;
+        return thrown([&] { (void)ids.next(); }) == step.number;
     }
     return false;
 }
@@ -178,28 +178,28 @@ CASE(every_error) {
     CHECK(refused([] { (void)layout("twitter").min_id(frazil::time_point()); }, errc::before_epoch));
 
     const snowflake ids("twitter datacenter=1 worker=1 clock=manual detached=true");
-    CHECK(refused([&] { ids.next(); }, errc::clock_not_set));
+    CHECK(refused([&] { (void)ids.next(); }, errc::clock_not_set));
     ids.set_time(NOW);
     (void)ids.batch(4096);
     ids.set_time(NOW - milliseconds(7));
-    CHECK(refused([&] { ids.next(); }, errc::clock_back, {"7 ms"}));
+    CHECK(refused([&] { (void)ids.next(); }, errc::clock_back, {"7 ms"}));
     ids.set_time(NOW);
     try {
-        ids.next();
+        (void)ids.next();
         CHECK(false);
     } catch (const error &error) {
         CHECK(error.code() == errc::would_block && error.retry_after() == milliseconds(1));
     }
     ids.close();
     try {
-        ids.next();
+        (void)ids.next();
         CHECK(false);
     } catch (const error &error) {
         CHECK(error.code() == errc::closed && !error.retry_after());
     }
     const snowflake game("game16 server=1 clock=manual detached=true lag=0ms");
     game.set_time(NOW);
-    CHECK(refused([&] { for (;;) game.next(); }, errc::exhausted));
+    CHECK(refused([&] { for (;;) (void)game.next(); }, errc::exhausted));
 
     const std::string two = TWO + " namespace=cpp-every";
     const snowflake first(two + " node=1");
@@ -209,23 +209,23 @@ CASE(every_error) {
     CHECK(refused(open("standard store=memory namespace=cpp-every"), errc::layout_mismatch));
     first.release_node();
     const snowflake thief(two);
-    CHECK(refused([&] { first.next(); }, errc::lease_exhausted));
+    CHECK(refused([&] { (void)first.next(); }, errc::lease_exhausted));
 
     const frazil::segment end("cpp-every store=memory start=9223372036854775807");
     CHECK(end.next() == INT64_MAX);
-    CHECK(refused([&] { end.next(); }, errc::segment_exhausted, {"9223372036854775807"}));
+    CHECK(refused([&] { (void)end.next(); }, errc::segment_exhausted, {"9223372036854775807"}));
     CHECK(refused([] { frazil::segment other("cpp-every store=memory increment=2 offset=1"); }, errc::segment_mismatch, {"increment=1"}));
 
     const snowflake fixed("standard node=400");
     CHECK(refused(open("standard node=400 rollback=error"), errc::conflict));
     std::fflush(stdout);
     const pid_t child = fork();
-    if (child == 0) end_child(refused([&] { fixed.next(); }, errc::forked));
+    if (child == 0) end_child(refused([&] { (void)fixed.next(); }, errc::forked));
     CHECK(ended_well(child));
 
     snowflake moved("standard node=401");
     const snowflake taken = std::move(moved);
-    CHECK(refused([&] { moved.next(); }, errc::wrong_type));
+    CHECK(refused([&] { (void)moved.next(); }, errc::wrong_type));
     CHECK(refused([&] { (void)moved.layout(); }, errc::wrong_type));
 }
 
@@ -301,7 +301,7 @@ CASE(async_forms) {
     std::int64_t waited = -1;
     std::thread waiter([&] { waited = ids.next(); });
     bool blocked = false;
-    for (int i = 0; i < 100 && !blocked; ++i) blocked = refused([&] { ids.next_for(milliseconds(0)); }, errc::would_block);
+    for (int i = 0; i < 100 && !blocked; ++i) blocked = refused([&] { (void)ids.next_for(milliseconds(0)); }, errc::would_block);
     waiter.join();
     CHECK(blocked && waited > both[1]);
 }
@@ -369,7 +369,7 @@ CASE(burst_credit) {
     const auto loot = ids.batch(65536);
     CHECK(ascending(loot) && ids.layout().decode(loot.back()).time <= NOW + std::chrono::seconds(15));
     CHECK(ids.credit() == 0);
-    CHECK(refused([&] { ids.next(); }, errc::exhausted));
+    CHECK(refused([&] { (void)ids.next(); }, errc::exhausted));
 }
 
 CASE(registry) {
@@ -410,8 +410,8 @@ CASE(local_handles) {
     ids.close();
     frazil::local moved = std::move(own);
     CHECK(moved.next() > before);
-    CHECK(refused([&] { own.next(); }, errc::wrong_type, {"local is NULL"}));
-    CHECK(refused([&] { ids.local().next(); }, errc::closed));
+    CHECK(refused([&] { (void)own.next(); }, errc::wrong_type, {"local is NULL"}));
+    CHECK(refused([&] { (void)ids.local().next(); }, errc::closed));
     const snowflake other = std::move(ids);
     CHECK(refused([&] { ids.local(); }, errc::wrong_type, {"ids is NULL"}));
 }
@@ -443,7 +443,7 @@ CASE(fork) {
     std::fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
-        const bool own = refused([&] { ids.next(); }, errc::forked);
+        const bool own = refused([&] { (void)ids.next(); }, errc::forked);
         const bool anew = refused([] { snowflake again("standard node=416"); }, errc::forked);
         const bool other = snowflake("standard node=417").next() > 0;
         end_child(own && anew && other);
@@ -516,7 +516,7 @@ CASE(lease_close_gives_back) {
         // After its destructor, which does not wait for long.
         std::atexit([] { end_child(in_time([] { return its.is_free("static", 7); })); });
         static const snowflake kept(in.spec("namespace=static node=7"));
-        kept.next();
+        (void)kept.next();
         std::exit(0);
     }
     CHECK(ended_well(child));
@@ -626,12 +626,12 @@ CASE(lease_errors) {
     const snowflake first(two), second(two);
     first.release_node();
     const snowflake thief(two);
-    CHECK(refused([&] { first.next(); }, errc::lease_exhausted, {"all 2 node numbers"}));
+    CHECK(refused([&] { (void)first.next(); }, errc::lease_exhausted, {"all 2 node numbers"}));
     const auto lease = first.lease();
     CHECK(!lease->healthy && lease->last_error && lease->last_error->code() == errc::no_free_node);
     CHECK(std::string(lease->last_error->what()).find("all 2 node numbers") != std::string::npos);
     thief.close();
-    CHECK(in_time([&] { return thrown([&] { first.next(); }) == FRAZIL_OK; }));
+    CHECK(in_time([&] { return thrown([&] { (void)first.next(); }) == FRAZIL_OK; }));
     CHECK(first.lease()->healthy && !first.lease()->last_error);
 }
 
@@ -667,7 +667,7 @@ CASE(wrong_types) {
 
 CASE(out_of_range) {
     const snowflake ids("standard node=412");
-    CHECK(refused([&] { ids.next_for(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
+    CHECK(refused([&] { (void)ids.next_for(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
     CHECK(refused([&] { (void)snowflake::open_for("standard node=412", milliseconds(-1)).value(); }, errc::out_of_range));
     CHECK(snowflake::open_for("standard node=412", milliseconds(5000))->next() > 0);
     CHECK(refused([&] { (void)ids.batch(FRAZIL_MAX_BATCH + 1); }, errc::out_of_range, {"16777216"}));
@@ -700,8 +700,8 @@ CASE(closed_handle) {
     ids.close();
     ids.close();
     std::vector<std::int64_t> buffer(3);
-    CHECK(refused([&] { ids.next(); }, errc::closed));
-    CHECK(refused([&] { ids.next_for(milliseconds(0)); }, errc::closed));
+    CHECK(refused([&] { (void)ids.next(); }, errc::closed));
+    CHECK(refused([&] { (void)ids.next_for(milliseconds(0)); }, errc::closed));
     CHECK(refused([&] { (void)ids.batch(1); }, errc::closed));
     CHECK(refused([&] { ids.fill(buffer); }, errc::closed));
     CHECK(refused([&] { (void)ids.text(format::hex); }, errc::closed));

@@ -84,7 +84,7 @@ CASE(segment) {
     // It moves, and what is left is nobody's.
     segment moved = std::move(orders);
     CHECK(moved.next() > some.back());
-    CHECK(refused([&] { orders.next(); }, errc::wrong_type));
+    CHECK(refused([&] { (void)orders.next(); }, errc::wrong_type));
     CHECK(refused([&] { (void)orders.spec(); }, errc::wrong_type));
     orders = std::move(moved);
     CHECK(orders.next() > some.back());
@@ -153,7 +153,7 @@ CASE(segment_errors) {
     CHECK(refused([] { segment orders(std::string("orders\0store=memory", 19)); }, errc::spec, {"NUL"}));
     CHECK(refused([] { (void)buffered::open_for(std::string("a\0b", 3), milliseconds(1)).value(); }, errc::spec, {"NUL"}));
     CHECK(refused([] { (void)segment::open_for("orders store=memory", milliseconds(-1)).value(); }, errc::out_of_range, {"max_wait_ms=-1"}));
-    CHECK(refused([&] { odd.next_for(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
+    CHECK(refused([&] { (void)odd.next_for(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
     CHECK(refused([&] { odd.fill(nullptr, 1); }, errc::wrong_type, {"buffer"}));
     CHECK(refused([&] { (void)odd.batch(FRAZIL_MAX_BATCH + 1); }, errc::out_of_range, {"16777216"}));
     CHECK(refused([&] { (void)odd.batch(static_cast<std::size_t>(-1)); }, errc::out_of_range));
@@ -222,8 +222,8 @@ CASE(segment_closed) {
     orders.close();
     orders.close();
     many buffer(3), none;
-    CHECK(refused([&] { orders.next(); }, errc::closed));
-    CHECK(refused([&] { orders.next_for(milliseconds(0)); }, errc::closed));
+    CHECK(refused([&] { (void)orders.next(); }, errc::closed));
+    CHECK(refused([&] { (void)orders.next_for(milliseconds(0)); }, errc::closed));
     CHECK(refused([&] { (void)orders.batch(1); }, errc::closed));
     CHECK(refused([&] { orders.fill(buffer); }, errc::closed));
     CHECK(refused([&] { orders.fill(none); }, errc::closed));
@@ -240,7 +240,7 @@ CASE(segment_closed) {
     CHECK(clone.next() > 100);
     const buffered ring("standard node=430 size=100");
     ring.close();
-    CHECK(refused([&] { ring.next(); }, errc::closed));
+    CHECK(refused([&] { (void)ring.next(); }, errc::closed));
     CHECK(ring.layout() == frazil::layout("standard"));
 }
 
@@ -291,7 +291,7 @@ CASE(buffered) {
         return got.size();
     };
     CHECK(in_time([&] { return take() >= 8; }));
-    CHECK(ascending(got) && refused([&] { impatient.next(); }, errc::exhausted, {"ring is empty"}));
+    CHECK(ascending(got) && refused([&] { (void)impatient.next(); }, errc::exhausted, {"ring is empty"}));
     const std::size_t eighth = got.size();
     const auto started = std::chrono::steady_clock::now();
     CHECK(refused([&] { buffered patient(eight + " size=4 empty=wait:200ms"); }, errc::exhausted));
@@ -304,10 +304,10 @@ CASE(buffered) {
     const snowflake other(ahead);
     other.set_time(NOW);
     const buffered stamped(ahead + " size=20000 empty=wait:200ms");
-    stamped.next();
+    (void)stamped.next();
     other.set_time(NOW - std::chrono::seconds(10));
     std::size_t count = 0;
-    CHECK(refused([&] { for (; count < 20000; ++count) stamped.next(); }, errc::clock_back) && count < 4096);
+    CHECK(refused([&] { for (; count < 20000; ++count) (void)stamped.next(); }, errc::clock_back) && count < 4096);
     other.set_time(NOW + std::chrono::seconds(100));
     CHECK(stamped.layout().decode(stamped.next()).time == NOW + std::chrono::seconds(100));
 
@@ -317,7 +317,7 @@ CASE(buffered) {
     const auto before = node(*leased);
     std::fflush(stdout);
     const pid_t child = fork();
-    if (child == 0) end_child(refused([&] { ring.next(); }, errc::forked) && node(*leased) != before);
+    if (child == 0) end_child(refused([&] { (void)ring.next(); }, errc::forked) && node(*leased) != before);
     CHECK(ended_well(child));
     CHECK(ring.next() > 0 && node(*leased) == before && !in.is_free("default", before));
 

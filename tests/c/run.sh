@@ -38,6 +38,12 @@ for std in c99 c11 c17 c2x; do
     "$CC" -std=$std $warnings -Wconversion -Ibuild/c/include "$out/unit_1.c" "$out/unit_2.c" "$out/main.c" -o "$out/units"
     "$CLANG" -std=$std $everything -Ibuild/c/include -fsyntax-only "$out/unit_1.c"
 done
+for compiler in "$CXX" "$CLANG"; do
+    "$compiler" -std=c++14 -Ibuild/c/include -fsyntax-only "$out/unit_1.cpp" 2>&1 | grep -q 'frazil.hpp needs C++17: compile with -std=c++17 or later'
+done
+printf '#include <frazil.hpp>\nint main() { frazil::snowflake{"standard node=1"}.next(); }\n' > "$out/discards.cpp"
+! "$CXX" -std=c++17 $warnings -Ibuild/c/include -fsyntax-only "$out/discards.cpp" 2> "$out/discards.log"
+grep -q nodiscard "$out/discards.log"
 for std in c++17 c++20 c++2b; do
     "$CXX" -std=$std $warnings -Wconversion -Ibuild/c/include -c "$out/unit_1.cpp" -o "$out/unit_1.o"
     "$CLANG" -std=$std $everything -Ibuild/c/include -fsyntax-only "$out/unit_1.cpp"

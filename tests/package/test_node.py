@@ -268,6 +268,135 @@ def test_a_bundle_that_takes_the_addon_along(run, bundle, tmp_path):
     assert re.fullmatch(SHOWN, run(tmp_path, "node", "bundled.js"))
 
 
+# The documents that say how to install the npm package.
+PAGES = [
+    *(ROOT / name for name in ("README.md", "README.zh-CN.md", "README.ja.md", "node/README.md")),
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("examples/*/README.md")),
+]
+BUILD = "~/frazil/node/build.sh --release"
+# A program for each adapter that loads a framework, which a link to the checkout would not find.
+ADAPTED = {
+    "zod": "import { snowflakeId } from 'frazil/zod'; console.log(snowflakeId().parse('7'))",
+    "graphql": "import { GraphQLSnowflake } from 'frazil/graphql'; console.log(GraphQLSnowflake.parseValue('7'))",
+    "nest": "import { ParseSnowflakePipe } from 'frazil/nestjs'; console.log(new ParseSnowflakePipe().transform('7'))",
+    "drizzle": "import { pgTable } from 'drizzle-orm/pg-core'; import { snowflake } from 'frazil/drizzle/pg'\n"
+    "console.log(pgTable('t', { id: snowflake('id') }).id.mapFromDriverValue('7'))",
+    "typeorm": "import { snowflakeColumn } from 'frazil/typeorm'; console.log(snowflakeColumn.transformer.to('7'))",
+}
+FRAMEWORKS = ["zod", "graphql", "@nestjs/common", "@nestjs/core", "reflect-metadata", "rxjs", "drizzle-orm", "typeorm"]
+
+
+def install_commands(page):
+    """The lines of a page's code that install frazil into a project of Node."""
+    code = re.findall(r"^ *```sh\n(.*?)^ *```$|^    (\S[^\n]*)$", page.read_text(), re.MULTILINE | re.DOTALL)
+    lines = [part.split("  #")[0].strip() for block in code for part in re.split(r"\n|&&", "".join(block))]
+    return [line for line in lines if re.match(r"npm install\b.*\bfrazil\b", line) and "/package/node/" not in line]
+
+
+INSTALLING = [page for page in PAGES if install_commands(page)]
+
+
+@pytest.fixture(scope="session")
+def checkout(packed, tmp_path_factory):
+    """A home with `frazil`, a checkout after the build that the pages print; without the full form, cargo is a stand-in with what is built."""
+    home = tmp_path_factory.mktemp("home")
+    source = home / "frazil"
+    shutil.copytree(ROOT / "node", source / "node", ignore=shutil.ignore_patterns("*.node", "node_modules", "esm", "cjs"))
+    (source / "tests").mkdir()
+    (source / "tests/node").symlink_to(ROOT / "tests/node")
+    addon = next(packed.glob("npm/*/*.node"))
+    library = home / "target/release/libfrazil_node.so"
+    library.parent.mkdir(parents=True)
+    shutil.copy(addon, library)
+    cargo = home / "bin/cargo"
+    cargo.parent.mkdir()
+    cargo.write_text('#!/bin/sh\nexec test "$*" = "build --quiet --package frazil-node --features aligned --profile release"\n')
+    cargo.chmod(0o755)
+    build = os.environ | {"HOME": str(home), "CARGO_TARGET_DIR": str(home / "target"), "PATH": f"{cargo.parent}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", BUILD], check=True, env=build)
+    return home
+
+
+@pytest.fixture
+def project(checkout, tmp_path):
+    """Runs a line of a page in an empty folder whose owner has that home. The frameworks come by the npm that is set up here."""
+    quiet = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_loglevel": "error", "npm_config_ignore_scripts": "true"}
+    cache = subprocess.run(["npm", "config", "get", "cache"], check=True, capture_output=True, text=True).stdout.strip()
+    env = os.environ | quiet | {"HOME": str(checkout), "npm_config_cache": cache, "npm_config_prefer_offline": "true"}
+    env.setdefault("npm_config_userconfig", os.path.expanduser("~/.npmrc"))
+    subprocess.run(["npm", "init", "-y"], check=True, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL)
+
+    def line(command):
+        told = subprocess.run(["sh", "-c", command], check=False, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert told.returncode == 0, f"{command}\n{told.stdout}{told.stderr}"
+        return told.stdout
+
+    line.folder = tmp_path
+    return line
+
+
+def finds_frameworks(project):
+    """Installs the frameworks at the versions of their tests, and runs each adapter's program."""
+    pinned = json.loads((ROOT / "tests/adapters/node/package.json").read_text())["dependencies"]
+    project("npm install " + " ".join(f"{name}@{pinned[name]}" for name in FRAMEWORKS))
+    frazil = project.folder / "node_modules/frazil"
+    assert not any(path.is_symlink() for path in (frazil, *frazil.rglob("*"))), "npm has linked the checkout"
+    for name, program in ADAPTED.items():
+        (project.folder / f"{name}.mjs").write_text(program)
+        assert project(f"node {name}.mjs") == "7\n", name
+    assert re.fullmatch(r"\d{18,19}\n", project("""node -p 'new (require("frazil").Snowflake)("standard", { store: "memory" }).next()'"""))
+
+
+def test_the_pages_that_install_build_first():
+    """Each page that installs the package of a checkout has the command that makes it, and no page installs another one."""
+    names = [str(page.relative_to(ROOT)) for page in INSTALLING]
+    assert {"README.md", "docs/start.md", "docs/node.md", "docs/node-orm.md", "docs/node-web.md"} < {*names}, names
+    for page in INSTALLING:
+        assert BUILD in page.read_text(), page
+        assert all("npm install ~/frazil/build/frazil.tgz" in line for line in install_commands(page)), page
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(line for page in INSTALLING for line in install_commands(page)))
+def test_each_line_of_the_pages_installs_a_package_and_no_link(project, command):
+    """In an empty folder it leaves a package that mints."""
+    project(command)
+    frazil = project.folder / "node_modules/frazil"
+    assert not frazil.is_symlink() and (frazil / "frazil.node").is_file()
+    project("""node -e 'new (require("frazil").Snowflake)("standard", { store: "memory" }).next()'""")
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ["npm install ~/frazil/build/frazil.tgz"],
+        # As node/README.md says: a later `npm install` would make a link of the folder.
+        ["npm config set install-links true --location=project", "npm install ~/frazil/node"],
+    ],
+    ids=["package", "folder"],
+)
+def test_the_adapters_find_the_projects_frameworks(project, commands):
+    for command in commands:
+        assert command.replace("~/frazil", "path/to/frazil") in (ROOT / "node/README.md").read_text().replace("\n  ", " ")
+        project(command)
+    finds_frameworks(project)
+
+
+def test_a_new_build_replaces_the_installed_one(project, checkout):
+    """npm knows a file by its hash, and the version stays the same."""
+    project("npm install ~/frazil/build/frazil.tgz")
+    built = checkout / "frazil/build/frazil.tgz"
+    kept = built.read_bytes()
+    try:
+        index = checkout / "frazil/node/index.js"
+        index.write_text(index.read_text() + "module.exports.again = true\n")
+        project("cd ~/frazil/node && npm pack --silent --pack-destination .. && mv ../frazil-*.tgz ../build/frazil.tgz")
+        project("npm install ~/frazil/build/frazil.tgz")
+        assert project("node -p 'require(\"frazil\").again'") == "true\n"
+    finally:
+        built.write_bytes(kept)
+
+
 full_form = pytest.mark.skipif(not PACKAGES, reason="in the full form only: `make package`")
 
 

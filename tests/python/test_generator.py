@@ -378,3 +378,19 @@ def test_signatures_are_readable():
     assert str(inspect.signature(frazil.Snowflake.text)) == "(self, format, /)"
     assert str(inspect.signature(frazil.Snowflake.batch)) == "(self, count, /, *, timeout=None)"
     assert "next ID" in frazil.Snowflake.next.__doc__
+
+
+def test_EXHAUSTED_says_how_many_are_written_and_what_lets_a_burst_through():
+    line, buffer = "standard store=memory detached=true exhausted=error", array.array("q", bytes(8 * 20_000))
+    with pytest.raises(frazil.errors.ExhaustedError) as refused:
+        frazil.Snowflake(line).fill(buffer)
+    written = refused.value.written
+    assert 0 < written < len(buffer) and str(refused.value).endswith(f"; {written} of the burst are written")
+    assert "give exhausted=wait, or give a longer lag=D" in str(refused.value)
+    # A batch gives nothing.
+    with pytest.raises(frazil.errors.ExhaustedError) as refused:
+        frazil.Snowflake(line).batch(len(buffer))
+    assert refused.value.written == 0 and "written" not in str(refused.value)
+    # Both remedies.
+    assert frazil.Snowflake(line.replace("error", "wait")).fill(buffer) == len(buffer)
+    assert frazil.Snowflake(f"{line} lag=1s").fill(buffer) == len(buffer)

@@ -1,5 +1,6 @@
 """Values: equal, ordered, taken apart, copied, pickled; IDs and times in the forms that people have."""
 
+import concurrent.futures
 import copy
 import itertools
 import multiprocessing
@@ -131,13 +132,60 @@ def test_another_process_may_not_open_the_same_number(line):
     assert pickle.loads(pickled).next() > 0
     code = f"""
 import pickle, frazil
-try:
-    pickle.loads({pickled!r})
-except frazil.errors.ForkedError as error:
-    print(error)
+again = pickle.loads({pickled!r})
+for use in (again.next, again, again.__next__, lambda: again.batch(3), lambda: again.spec, again.__enter__):
+    try:
+        use()
+    except frazil.errors.ForkedError as error:
+        print(error)
+assert isinstance(again, frazil.Snowflake | frazil.Numbers) and not hasattr(type(again), "close")
+assert type(pickle.loads(pickle.dumps(again))) is type(again)
 """
-    said = in_new_process(code)
-    assert "comes from another process" in said and "store=local" in said
+    said = in_new_process(code).splitlines()
+    assert len(said) == 6 and all("comes from another process" in line and "store=local" in line for line in said)
+
+
+def handles(node, namespace):
+    return [
+        frazil.Snowflake("standard", node=node),
+        frazil.Segment("orders", store="memory", namespace=namespace),
+        frazil.Buffered("standard", node=node, size=16),
+    ]
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_FORKED_is_raised_where_a_pool_uses_a_handle(node, namespace, start):
+    """And not where its worker loads the task: there it would die, and nobody would get an answer."""
+    for ids in handles(node, namespace):
+        with multiprocessing.get_context(start).Pool(1) as pool:
+            calls = [pool.apply_async(use, given) for use, given in [(ids.next, ()), (ids.batch, (3,)), (next, (ids,)), (ids, ())]]
+            for call in calls:
+                with pytest.raises(frazil.errors.ForkedError, match="share a store"):
+                    call.get(timeout=60)
+            # The handle comes back as one of this process.
+            again = pool.apply(copy.copy, (ids,))
+            assert type(again) is type(ids) and again.next() > 0
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context(start)) as pool:
+        with pytest.raises(frazil.errors.ForkedError):
+            pool.submit(ids.next).result(60)
+        assert pool.submit(abs, -1).result(60) == 1, "the pool is not broken"
+
+
+def test_a_handle_opens_at_its_use_once_the_reason_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOP_STORE", f"file:{tmp_path}")
+    pickled = pickle.dumps(frazil.Snowflake("standard", store="env:SHOP_STORE"))
+    monkeypatch.delenv("SHOP_STORE")
+    ids = pickle.loads(pickled)
+    with pytest.raises(frazil.errors.SpecError, match="SHOP_STORE"):
+        ids.next()
+    assert "not open" in repr(ids) and copy.copy(ids) is ids and copy.deepcopy(ids) is ids
+    monkeypatch.setenv("SHOP_STORE", f"file:{tmp_path}")
+    with ids as opened:
+        assert ids.next() < opened.next() < next(ids) < ids() and ids.node == opened.node
+    with pytest.raises(frazil.errors.ClosedError):
+        ids.next()
+    with pytest.raises(AttributeError):
+        ids.mint  # noqa: B018
 
 
 def test_secrets_are_not_pickled(monkeypatch):

@@ -77,7 +77,14 @@ impl Generator {
         } else {
             let all = self.layout.sequence().max() + 1;
             let left = format!("no sequence number is left up to now ({all} a tick)");
-            (ErrorKind::Exhausted, format!("{left}; exhausted={} allows the next ID in {wait_ms} ms", refusal.reaction))
+            let through = match refusal.reaction {
+                _ if self.clock.is_manual() => "call set_time",
+                Reaction::Wait(_) => "give a longer exhausted=wait:D",
+                _ => "give exhausted=wait",
+            };
+            let burst =
+                format!("to let a burst through {through}, or give a longer lag=D, under which it takes what the ticks of the last D left");
+            (ErrorKind::Exhausted, format!("{left}; exhausted={} allows the next ID in {wait_ms} ms; {burst}", refusal.reaction))
         };
         let why = if self.clock.is_manual() { format!("{why}, {}", self.needs_time(wait)) } else { why };
         Err(Error::new(kind, why).retry_in(wait))

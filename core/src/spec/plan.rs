@@ -157,8 +157,12 @@ impl Spec {
         let fields: Vec<_> = layout.node_fields().iter().map(|field| field.name()).collect();
         for (key, _) in &self.pairs {
             if !KEYS.contains(&key.as_str()) && !fields.contains(&key.as_str()) {
-                // A field of another preset is no slip of a key: `shard` does not mean `shared`.
-                let near = if preset::has_field(key) { String::new() } else { did_you_mean(key, fields.iter().chain(KEYS).copied()) };
+                let near = match fields[..] {
+                    // A field of another preset is no slip of a key: `shard` does not mean `shared`.
+                    [node] if preset::names_node(key) => format!(" (did you mean {node}?)"),
+                    _ if preset::names_node(key) => did_you_mean(key, fields.iter().copied()),
+                    _ => did_you_mean(key, fields.iter().chain(KEYS).copied()),
+                };
                 let why = format!(
                     "there is no key {}{near}; this layout's node fields: {}; keys: {}",
                     shown(key),

@@ -1,5 +1,7 @@
 //! Addresses of stores: the kinds, the clients that this build has, and the connection to one.
 
+mod unknown;
+
 #[cfg(feature = "etcd")]
 use super::etcd;
 #[cfg(any(unix, windows))]
@@ -13,8 +15,7 @@ use super::sql;
 #[cfg(feature = "zookeeper")]
 use super::zookeeper;
 use super::{Rows, Store, Table, memory};
-use crate::error::{Error, ErrorKind, Result, shown};
-use crate::nearest::did_you_mean;
+use crate::error::{Error, ErrorKind, Result};
 use crate::secret::{self, Secret};
 use std::fmt;
 use std::time::Duration;
@@ -89,7 +90,12 @@ impl Address {
         let scheme = text.split(':').next().unwrap_or_default();
         let mend = match kind {
             Kind::Local | Kind::File => "local and file: need Unix or Windows",
-            _ => "in Rust the others are features (stores: all), in C the full library has them, a lean one (`make demo`'s) has not",
+            _ if cfg!(feature = "bindings") => "this is a lean build: the full one has them all",
+            Kind::Redis => "run `cargo add frazil --features redis`",
+            Kind::Etcd => "run `cargo add frazil --features etcd`",
+            Kind::ZooKeeper => "run `cargo add frazil --features zookeeper`",
+            Kind::Remote | Kind::RemoteByTls => "run `cargo add frazil --features frazil-server,tls`",
+            _ => "run `cargo add frazil --features sql`",
         };
         let why = format!("store={scheme} is not in this build of frazil, which has: {}; {mend}", built.join(", "));
         Err(Error::new(ErrorKind::StoreNotBuilt, why))
@@ -201,7 +207,7 @@ impl Address {
         let text = self.0.expose();
         let is_url = text.starts_with("file://");
         let named = |name: &str| if name.ends_with([':', '/']) { text.starts_with(name) && !is_url } else { text == name };
-        KINDS.iter().find(|(name, _)| named(name)).map(|(_, kind)| *kind).ok_or_else(|| unknown(text))
+        KINDS.iter().find(|(name, _)| named(name)).map(|(_, kind)| *kind).ok_or_else(|| unknown::unknown(text))
     }
 
     /// Connects to look: nothing is made or written, whatever is missing. `None` where the folder or the table is not there.
@@ -248,37 +254,6 @@ impl Address {
             _ => Err(Error::new(ErrorKind::StoreNotBuilt, format!("store={self} is not in this build of frazil"))),
         }
     }
-}
-
-/// Refuses a text that names no store, and suggests what was meant. It may hold a password, so only its scheme is shown.
-fn unknown(text: &str) -> Error {
-    let scheme = text.split(':').next().unwrap_or_default();
-    let folder = text.strip_prefix("file://").unwrap_or(text);
-    let given = match text {
-        _ if !folder.contains(['@', ':']) => shown(text),
-        _ if text.contains("://") => shown(scheme),
-        _ => "...".to_owned(),
-    };
-    let driver = KINDS.iter().find(|(name, _)| name.ends_with("://") && names_driver(text, name));
-    let meant = match (scheme, driver) {
-        _ if folder.starts_with('/') && !folder.contains('@') => format!(": write store=file:{folder}"),
-        (_, Some((name, _))) => format!(": that is another library's way to name its driver: write {name}..."),
-        ("sqlite", _) => ": write store=local, or store=file:DIR".to_owned(),
-        ("http" | "https", _) => ": write etcd[s]://HOST:PORT for etcd, frazil[s]://HOST:PORT for a frazil-server".to_owned(),
-        _ if folder.starts_with(['.', '~']) => ": write store=file:DIR, with the folder's whole path".to_owned(),
-        _ => did_you_mean(scheme, KINDS.iter().map(|(name, _)| name.trim_end_matches([':', '/']))),
-    };
-    let why = format!(
-        "store={given} is none of: local, file:DIR, memory, redis[s]://, postgresql://, mysql://, etcd[s]://, zookeeper://, frazil[s]://{meant}"
-    );
-    Error::new(ErrorKind::Spec, why)
-}
-
-/// Returns whether a URL is one of these with a driver in its scheme: SQLAlchemy's `postgresql+psycopg://`, `jdbc:postgresql://`.
-fn names_driver(text: &str, name: &str) -> bool {
-    let (Some(base), Some((scheme, _))) = (name.strip_suffix("://"), text.split_once("://")) else { return false };
-    let scheme = scheme.to_ascii_lowercase();
-    scheme.split_once('+').is_some_and(|(before, _)| before == base) || scheme.strip_prefix("jdbc:") == Some(base)
 }
 
 impl fmt::Display for Address {

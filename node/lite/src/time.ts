@@ -63,7 +63,8 @@ export function parseEpoch(text: string): number {
     return ms
   }
   const [date, inMs] = [showEpoch(ms), ms * 1000]
-  const meant = inMs >= FIRST_INTEGER_EPOCH_MS && inMs <= LAST_MS ? `if it is in seconds, write ${inMs}; ` : ''
+  const year = ms >= 1970 && ms <= 2199 ? `if it is a year, write ${text}-01-01; ` : ''
+  const meant = inMs >= FIRST_INTEGER_EPOCH_MS && inMs <= LAST_MS ? `if it is in seconds, write ${inMs}; ` : year
   return refuse('OUT_OF_RANGE', `epoch=${text} is out of range: an integer is in Unix milliseconds and lies in 1990 or later, and this is `
     + `${date}: ${meant}an epoch before 1990 is written as a date, ${date}`)
 }

@@ -9,7 +9,8 @@ from .formats import write_digits_alone_in_yaml
 
 
 class FrazilConfig(AppConfig):
-    """`"frazil.django"` in INSTALLED_APPS: the path converter `<snowflake:id>`, and strings in REST framework's and django-ninja's models."""
+    """`"frazil.django"` in INSTALLED_APPS: the path converter `<snowflake:id>`, strings in REST framework's and django-ninja's models,
+    and filters of django-filter."""
 
     name = "frazil.django"
     label = "frazil"
@@ -22,6 +23,8 @@ class FrazilConfig(AppConfig):
             from . import rest_framework  # noqa: F401
         if settings.USE_THOUSAND_SEPARATOR:
             write_digits_alone_in_yaml()
-        # django-ninja need not be an application. One that cannot be imported fails again where the project uses it.
+        # These need not be applications. One that cannot be imported fails again where the project uses it.
         with contextlib.suppress(Exception):
             from . import ninja  # noqa: F401
+        with contextlib.suppress(Exception):
+            from . import filters  # noqa: F401

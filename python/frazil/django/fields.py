@@ -6,13 +6,14 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.core import checks
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 import frazil
-from frazil._exact import parse_canonical
+from frazil._exact import integral, parse_canonical
 
 from .formats import digits_alone
 from .generator import get_snowflake
@@ -25,9 +26,10 @@ else:
 
 
 def exact(value: Any) -> int:
-    """Returns the ID of an int or a canonical decimal text. Raises IdInvalidError, a ValueError, and WrongTypeError, a TypeError."""
+    """Returns the ID of an integer or a canonical decimal text. Raises IdInvalidError, a ValueError, and WrongTypeError, a TypeError."""
     if isinstance(value, str):
         return parse_canonical(value)
+    value = integral(value)
     text = frazil.format_id(value, "decimal")
     return value if type(value) is int else frazil.parse_id(text)
 
@@ -37,14 +39,24 @@ class SnowflakeAutoField(_BigAutoField):
 
     Use it in `DEFAULT_AUTO_FIELD`, `AppConfig.default_auto_field` or `id = SnowflakeAutoField(primary_key=True)`. As with BigAutoField, an
     object has no key until it is saved, and an explicit key is used. `save()` of a new object and `bulk_create()` are one INSERT each. When a
-    key is written, a value that is not an ID from 0 to 2^63 - 1 raises IdInvalidError or WrongTypeError. So does a lookup by a float or
-    Decimal.
+    key is written, a value that is not an ID from 0 to 2^63 - 1 raises IdInvalidError or WrongTypeError. So does a lookup by a float, or
+    by a Decimal with a fraction.
     """
 
     # What migrations write, wherever the class lies.
     __module__ = "frazil.django"
     description = _("Snowflake ID")
+    # A number of numpy cannot be compared with Django's empty list.
+    empty_values = (None, "")
     default_error_messages = {"invalid": _("“%(value)s” is not an ID: digits only, 0 to 9223372036854775807.")}
+
+    def check(self, **options: Any) -> list[Any]:
+        """Also finds `default=ids.next()`, which is one ID for all rows."""
+        found: list[Any] = super().check(**options)
+        if self.has_default() and not callable(self.default):
+            why = f"default={self.default} is one ID for all rows."
+            found.append(checks.Error(why, hint="Leave it out: settings.FRAZIL mints the key of each row.", obj=self, id="frazil.E003"))
+        return found
 
     def get_internal_type(self) -> str:
         # A plain bigint: no IDENTITY, no AUTO_INCREMENT; in SQLite no INTEGER PRIMARY KEY, which would number rows that have no ID.
@@ -75,7 +87,8 @@ class SnowflakeAutoField(_BigAutoField):
             raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
 
     def get_prep_value(self, value: Any) -> Any:
-        # int() would cut a float or Decimal.
+        # int() would cut a float, and a Decimal with a fraction.
+        value = integral(value)
         if value is not None and not isinstance(value, (int, str, Promise)):
             value = exact(value)
         return super().get_prep_value(value)

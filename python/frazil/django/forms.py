@@ -19,6 +19,8 @@ class SnowflakeFormField(forms.Field):
     Other values are the validation error `invalid`, for example a float, a sign, spaces inside, or 1e18.
     """
 
+    # A number of numpy cannot be compared with Django's empty list.
+    empty_values = (None, "")
     widget = forms.TextInput
     default_error_messages = {"invalid": _("Enter an ID: digits only, 0 to 9223372036854775807.")}
 

@@ -2,6 +2,7 @@
 
 use crate::error::{OrRaise, guard, refuse};
 use frazil::ErrorKind;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -14,9 +15,20 @@ pub(crate) fn reduce<'py>(class: Bound<'py, PyType>, spec: frazil::Result<String
     Ok((py.import("frazil._frazil")?.getattr("_reopen")?, (class, spec.or_raise(py)?, only)))
 }
 
-/// Opens what a pickle holds.
+/// Opens the generator of a pickle. The caller of `pickle.loads` is often a pool's worker, which dies of an error and loses the task, so one
+/// that does not open gives an object whose use raises the error.
 #[pyfunction]
 pub(crate) fn _reopen<'py>(class: &Bound<'py, PyType>, spec: &str, only: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    _open_pickled(class, spec, only).or_else(|error| match error.is_instance_of::<PyException>(py) {
+        true => py.import("frazil._unopened")?.getattr("Unopened")?.call1((class, spec, only)),
+        false => Err(error),
+    })
+}
+
+/// Opens the generator of a pickle, or raises why it does not open.
+#[pyfunction]
+pub(crate) fn _open_pickled<'py>(class: &Bound<'py, PyType>, spec: &str, only: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     guard(py, || {
         if let Some(only) = only

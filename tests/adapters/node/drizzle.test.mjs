@@ -416,6 +416,18 @@ describe('where the IDs come from', async () => {
     await assert.rejects(async () => (await betterSqlite3({ table })).db.insert(table).values({}), refused('NODE_MISSING'))
   })
 
+  test('SPEC: a default that is called once is one ID for all rows', () => {
+    const made = ids.next()
+    for (const constant of [made, BigInt(made)]) {
+      assert.throws(() => snowflake('id').default(constant), refused('SPEC', `the default ${made} is one ID for all rows`, 'snowflake({ ids })'))
+    }
+    // The ID of a row that a person has numbered, and an expression of SQL.
+    for (const constant of ['7', 0, sql`1`]) {
+      const table = sqliteTable('t', { id: snowflake('id').default(constant) })
+      assert.equal(table.id.hasDefault, true)
+    }
+  })
+
   test('what is no generator and no option is refused where the column is made', () => {
     assert.throws(() => snowflake('id', { ids: 7 }), refused('WRONG_TYPE', 'ids is a number', 'a promise'))
     assert.throws(() => snowflake('id', { ids: null }), refused('WRONG_TYPE', 'ids is null'))

@@ -68,6 +68,26 @@ for (const [version, installed] of bothVersions('graphql')) {
       }
     })
 
+    test(`${version}, ${kind}: ID_INVALID is the code of a GraphQLError, which servers do not mask`, async () => {
+      const [graphql, scalar] = await load()
+      const schema = schemaOf(graphql, scalar, 1541815603606036480)
+      const variable = 'query ($id: Snowflake) { echo(id: $id) }'
+      for (const [source, variableValues] of [
+        [variable, JSON.parse(`{ "id": ${ID} }`)], [variable, { id: '1e18' }], [variable, { id: {} }],
+        ['{ echo(id: "1e18") }'], ['{ echo(id: 1.5) }'], ['{ echo(id: true) }'], ['{ stored }'],
+      ]) {
+        const { errors: [error] } = await graphql.graphql({ schema, source, variableValues })
+        // GraphQL Yoga's own question.
+        const shown = each => each instanceof graphql.GraphQLError && (!each.originalError || shown(each.originalError))
+        assert.ok(shown(error), source)
+        // graphql 16.0 leaves the extensions of a variable's error out.
+        if (variableValues === undefined || !version.endsWith(' 16.0.0')) {
+          assert.equal(error.extensions.code, 'ID_INVALID', source)
+        }
+        assert.equal(error.locations.length, 1, 'the place in the query')
+      }
+    })
+
     test(`${version}, ${kind}: it stands in a schema that is written as text`, async () => {
       const [{ buildSchema, printSchema }, { GraphQLSnowflake }] = await load()
       assert.equal(GraphQLSnowflake.name, 'Snowflake')

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -97,6 +97,23 @@ for (const at of ['fastify', 'fastify-oldest']) {
     })
   })
 }
+
+test('app/orders/route.js: importing it, as `next build` does, leases nothing', async () => {
+  const { folder } = install()
+  for (const name of ['lib/ids.mjs', 'app/orders/route.js']) {
+    mkdirSync(join(folder, name, '..'), { recursive: true })
+    write(folder, name)
+  }
+  writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
+  const asked = 'const [{ status }, { id }] = await Promise.all([POST(), POST().then(made => made.json())]); console.log(status, id)'
+  const imported = "const { POST } = await import('./app/orders/route.js')"
+  const env = { ...process.env, FRAZIL_HOME: join(folder, 'store') }
+  const told = code => execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, encoding: 'utf8', env })
+  assert.equal(told(imported), '')
+  assert.ok(!existsSync(env.FRAZIL_HOME), 'no store was opened')
+  assert.match(told(`${imported}; ${asked}`), /^201 \d{18,19}\n$/)
+  assert.ok(existsSync(env.FRAZIL_HOME))
+})
 
 for (const at of ['@nestjs', 'nestjs-oldest/node_modules/@nestjs']) {
   test(`src/main.ts, with ${at}`, async () => {

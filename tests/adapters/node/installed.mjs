@@ -17,7 +17,7 @@ export function install(frameworks = {}) {
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const modules = join(folder, 'node_modules')
   const { files } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'))
-  for (const file of ['package.json', ...files]) {
+  for (const file of ['package.json', ...files].filter(file => file !== 'frazil.node')) {
     cpSync(join(source, file), join(modules, 'frazil', file), { recursive: true })
   }
   symlinkSync(join(source, 'frazil.node'), join(modules, 'frazil/frazil.node'))

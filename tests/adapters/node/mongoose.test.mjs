@@ -184,6 +184,16 @@ describe('with a server', () => {
     }
   })
 
+  test('ID_INVALID: the message of a CastError has the reason', async () => {
+    const why = /at path "(_id|author)".*(JavaScript|decimal)/
+    for (const value of [2 ** 60, '507f1f77bcf86cd799439011']) {
+      await assert.rejects(Book.create({ _id: value, name: 'bad' }), ({ errors, message }) => why.test(errors._id.message) && message.includes(errors._id.message))
+      await assert.rejects(Book.create({ author: value, name: 'bad' }), ({ errors }) => why.test(errors.author.message))
+      await assert.rejects(async () => Book.findOne({ _id: value }), ({ message }) => why.test(message))
+      await assert.rejects(async () => Book.updateOne({ name: 'bad' }, { author: value }), ({ message }) => why.test(message))
+    }
+  })
+
   test('IDs pass every validator, both ways, as JSON has them and as a program reads them', async () => {
     const reads = {
       document: _id => Book.findOne({ _id }),

@@ -299,3 +299,11 @@ describe('where the IDs come from', () => {
     assert.throws(() => snowflakeSubscriber({}), refused('WRONG_TYPE', 'ids is a'))
   })
 })
+
+test('SPEC: a default that is called once is one ID for all rows', () => {
+  const made = ids.next()
+  for (const column of [PrimarySnowflakeColumn, SnowflakeColumn]) {
+    assert.throws(() => column({ default: made }), ({ code, message }) => code === 'SPEC' && message.includes(`${made} is one ID for all rows`))
+    assert.equal(typeof column({ default: '7' }), 'function')
+  }
+})

@@ -14,6 +14,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy
 import pytest
 from django_shop import ALIASES, FOLDER, manage, migrate, statements
 
@@ -23,6 +24,7 @@ import django
 import frazil
 from django import forms
 from django.apps import AppConfig, apps
+from django.apps.registry import Apps
 from django.contrib.contenttypes.models import ContentType
 from django.core import serializers
 from django.core.checks import run_checks
@@ -338,7 +340,10 @@ def test_using_names_the_database():
 # Values that are no IDs.
 
 
-@pytest.mark.parametrize("value", [1.0, 1e18, decimal.Decimal(1), -1, 2**63, "1e18", "1.5", "x", " 1", "007", True, b"1"])
+NOT_WHOLE = [decimal.Decimal("1.5"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"), decimal.Decimal("1E+1000000"), decimal.Decimal(-1)]
+
+
+@pytest.mark.parametrize("value", [1.0, 1e18, *NOT_WHOLE, -1, 2**63, "1e18", "1.5", "x", " 1", "007", True, b"1"])
 def test_no_other_value_is_written(value, database):
     for write in (
         lambda: Item.objects.create(id=value, name="bad"),
@@ -357,7 +362,10 @@ def test_no_other_value_is_written(value, database):
 def test_filters(database):
     item = Item.objects.create(name="one")
     assert Item.objects.get(pk=str(item.pk)) == item == Item.objects.get(pk__in=[item.pk, "1"])
-    for value in (1.0, float(item.pk), decimal.Decimal(item.pk)):
+    # As django-filter's NumberFilter and raw rows of some drivers have it.
+    whole = decimal.Decimal(item.pk)
+    assert Item.objects.get(pk=whole) == item == Item.objects.get(pk__in=[whole, decimal.Decimal("1.0")])
+    for value in (1.0, float(item.pk), *NOT_WHOLE[:4], decimal.Decimal(item.pk) + decimal.Decimal("0.5")):
         with pytest.raises((frazil.errors.IdInvalidError, frazil.errors.WrongTypeError)):
             Item.objects.filter(pk=value).exists()
         with pytest.raises((frazil.errors.IdInvalidError, frazil.errors.WrongTypeError)):
@@ -369,6 +377,48 @@ def test_filters(database):
     assert not Item.objects.filter(pk=-1).exists() and Item.objects.filter(pk__gt=-1).exists()
     if not OVERFLOWS[database]:
         assert not Item.objects.filter(pk=10**20).exists() and Item.objects.filter(pk__lt=10**20).exists()
+
+
+@pytest.mark.parametrize("kind", [decimal.Decimal, numpy.int64, numpy.uint64, str], ids=lambda kind: kind.__name__)
+def test_exact_integers_of_other_types(database, kind):
+    category = Category.objects.create(name="category")
+    item = Item.objects.create(id=kind(250318245867245581), name="one", category_id=kind(category.pk))
+    Item(id=kind(7), name="two").full_clean()
+    Item.objects.filter(category_id=kind(category.pk)).update(category_id=kind(category.pk))
+    assert Item.objects.get(pk=250318245867245581).category_id == category.pk and int(item.pk) == 250318245867245581
+    assert frazil.django.SnowflakeFormField().clean(kind(7)) == 7
+
+
+def test_django_filter(database):
+    filters = pytest.importorskip("django_filters")
+
+    class Find(filters.FilterSet):
+        plain = filters.NumberFilter(field_name="id")
+
+        class Meta:
+            model = Item
+            fields = {"id": ["exact", "in", "gt", "range"], "category": ["exact"], "category__number": ["exact"]}
+
+    category = Category.objects.create(name="category")
+    item = Item.objects.create(name="one", category=category)
+    Item.objects.create(name="two")
+
+    def find(**query):
+        found = Find({name: str(value) for name, value in query.items()}, Item.objects.order_by("id"))
+        return list(found.qs) if found.is_valid() else found.errors.as_data()
+
+    key = item.pk
+    for query in (
+        {"id": key}, {"id__in": f"{key},1"}, {"plain": key}, {"category": category.pk}, {"category__number": category.pk},
+        {"id__range": f"0,{key}"},
+    ):  # fmt: skip
+        assert find(**query) == [item], query
+    assert [each.name for each in find(id__gt=key)] == ["two"]
+    for text in ("1.5", "1e18", "-1", "x", "9223372036854775808", "NaN", "007"):
+        for name in ("id", "id__in", "id__gt", "category__number"):
+            [[error]] = find(**{name: text}).values()
+            assert error.code == "invalid", (name, text)
+    assert find(category="1.5")
 
 
 def test_forms(database):
@@ -528,6 +578,22 @@ def test_rest_framework(database):
     # A serializer's own choice stays.
     own = type("Own", (ItemSerializer,), {"category": PrimaryKeyRelatedField(read_only=True)})
     assert own(item).data["category"] == category.pk
+
+
+def test_a_default_that_is_called_once_is_reported():
+    once = type("Once", (models.Model,), {
+        "__module__": __name__, "Meta": type("Meta", (), {"app_label": "once", "apps": Apps()}),
+        "id": frazil.django.SnowflakeAutoField(primary_key=True, default=frazil.Snowflake("standard", node=77).next()),
+    })  # fmt: skip
+    [found] = once._meta.pk.check()
+    assert found.id == "frazil.E003" and "one ID for all rows" in found.msg and found.is_serious()
+    assert Item._meta.pk.check() == []
+
+
+def test_rest_framework_with_its_own_switch_for_large_integers(database):
+    """REST framework 3.16 and later can write each BigIntegerField as a string; IDs are strings anyway."""
+    with override_settings(REST_FRAMEWORK={"COERCE_BIGINT_TO_STRING": True}):
+        test_rest_framework(database)
 
 
 def test_rest_framework_leaves_other_keys_alone(database):

@@ -323,6 +323,15 @@ def test_what_is_no_series_of_polars(column):
             call(column)
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_adapter_uses_what_the_current_numpy_deprecates():
+    for column in ([A, None], [None, None], [], pandas.array([A, None], dtype="Int64"), numpy.array([A, 7])):
+        decoded = frazil.pandas.decode(column, LAYOUT)
+        assert decoded["time"].isna().tolist() == frazil.pandas.ids(column).isna().tolist()
+    assert frazil.polars.decode(polars.Series([A, None]), LAYOUT).height == 2
+    assert frazil.numpy.ids([str(A), 7]).tolist() == [A, 7]
+
+
 def test_an_id_of_another_layout():
     few = frazil.Layout("js53")
     for call in (

@@ -1,6 +1,7 @@
 """frazil.pydantic in Pydantic alone."""
 
 import copy
+import decimal
 import json
 import pickle
 import re
@@ -163,6 +164,11 @@ def test_a_dump_is_good_for_another_model():
 def test_integers_of_other_types():
     id = TypeAdapter(SnowflakeId).validate_python(numpy.int64(ID))
     assert type(id) is int and id == ID
+    id = TypeAdapter(SnowflakeId).validate_python(decimal.Decimal(ID))
+    assert type(id) is int and id == ID
+    for value in (decimal.Decimal("1.5"), decimal.Decimal("NaN"), decimal.Decimal("1E+1000000")):
+        assert "not Decimal" in why(TypeAdapter(SnowflakeId).validate_python, value)
+    assert "-1" in why(TypeAdapter(SnowflakeId).validate_python, decimal.Decimal(-1))
     assert "floats round" in why(TypeAdapter(SnowflakeId).validate_python, numpy.float64(ID))
     assert "not float32" in why(TypeAdapter(SnowflakeId).validate_python, numpy.float32(1))
 
@@ -251,3 +257,29 @@ def test_the_errors_of_a_model_name_the_place():
     with pytest.raises(ValidationError) as refused:
         Item.model_validate({"id": 1.5, "tags": ["1", "x"], "names": {"+1": "a"}})
     assert [error["loc"] for error in refused.value.errors()] == [("id",), ("tags", 1), ("names", "+1", "[key]")]
+
+
+def test_litestar_describes_an_id_as_a_string():
+    litestar = pytest.importorskip("litestar")
+
+    class Order(BaseModel):
+        id: SnowflakeId
+        parent: SnowflakeId | None = None
+        tags: list[SnowflakeIdIn] = Field(description="which", default=[])
+        count: int = 0
+
+    @litestar.post("/orders/{key:int}", sync_to_thread=False)
+    def create(key: SnowflakeId, data: Order) -> Order:
+        return data
+
+    described = litestar.Litestar([create]).openapi_schema.to_schema()
+    text = {"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})$"}
+    [order] = [each for each in described["components"]["schemas"].values() if "count" in each["properties"]]
+    assert order["properties"] == {
+        "id": text,
+        "parent": {"oneOf": [text, {"type": "null"}]},
+        "tags": {"type": "array", "items": text, "description": "which", "default": []},
+        "count": {"type": "integer", "default": 0},
+    }
+    [parameter] = described["paths"]["/orders/{key}"]["post"]["parameters"]
+    assert parameter["schema"] == text

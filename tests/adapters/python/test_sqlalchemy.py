@@ -258,12 +258,38 @@ def test_autoincrement_is_refused():
         Column("id", SnowflakeType, primary_key=True, autoincrement=True)
 
 
+def test_SPEC_of_a_default_that_is_called_once():
+    """`default=ids.next()` is one ID for all rows; a reference to a row that a person has numbered is not."""
+    made, metadata = IDS.next(), MetaData()
+    for options in ({"primary_key": True}, {"unique": True}, {}):
+        with pytest.raises(frazil.errors.SpecError, match=rf"default={made} on column id is one ID for all rows: write default=ids"):
+            Table(f"t{len(metadata.tables)}", MetaData(), Column("id", SnowflakeType, default=made, **options))
+    with pytest.raises(frazil.errors.SpecError, match="one ID for all rows"):
+
+        class Item(base()):
+            __tablename__ = "item"
+            id: Mapped[int] = mapped_column(SnowflakeType, primary_key=True, default=IDS.next())
+
+    with pytest.raises(frazil.errors.SpecError, match="one ID for all rows"):
+
+        class Data(MappedAsDataclass, base()):
+            __tablename__ = "data"
+            id: Mapped[int] = mapped_column(SnowflakeType(), primary_key=True, default=IDS.next())
+
+    for default in (IDS, IDS.next, lambda: IDS.next(), text("1")):
+        Table("good", MetaData(), Column("id", SnowflakeType, primary_key=True, default=default))
+    Table("refers", MetaData(), Column("kind", SnowflakeType, default=7), Column("id", SnowflakeType, primary_key=True))
+
+
 @pytest.mark.parametrize(
     "value, error",
     [
         ("1541815603606036480", frazil.errors.WrongTypeError),
         (1.5e18, frazil.errors.WrongTypeError),
-        (decimal.Decimal(5), frazil.errors.WrongTypeError),
+        (decimal.Decimal("5.5"), frazil.errors.WrongTypeError),
+        (decimal.Decimal("NaN"), frazil.errors.WrongTypeError),
+        (decimal.Decimal("1E+1000000"), frazil.errors.WrongTypeError),
+        (decimal.Decimal(-1), frazil.errors.IdInvalidError),
         (True, frazil.errors.WrongTypeError),
         (b"5", frazil.errors.WrongTypeError),
         (-1, frazil.errors.IdInvalidError),
@@ -293,7 +319,8 @@ def test_integers_of_other_types_are_integers(engine):
     User.metadata.create_all(engine)
     with Session(engine) as session:
         session.execute(insert(User), [{"id": numpy.int64(LARGEST), "name": "a"}])
-        assert session.scalars(select(User.name).where(User.id == numpy.uint64(LARGEST))).all() == ["a"]
+        for same in (numpy.uint64(LARGEST), decimal.Decimal(LARGEST), decimal.Decimal(f"{LARGEST}.00")):
+            assert session.scalars(select(User.name).where(User.id == same)).all() == ["a"]
     # Not every driver knows the types of numpy.
     assert type(SnowflakeType().process_bind_param(numpy.int64(5), engine.dialect)) is int
 
