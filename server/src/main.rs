@@ -9,6 +9,7 @@
 //! | `log`, `log_writer`, `access_log` | lines of JSON, and the thread that writes them |
 //! | `refusal` | an error, in each protocol's form |
 //! | `tokens`, `tls` | rights; certificates |
+//! | `host` | the host that a request asks for, and whether a web page of a stranger could ask for it |
 //! | `peer`, `proxies`, `peers`, `rate` | whose connection it is; the connections of an address; the IDs a second of a token and of an address |
 //! | `names`, `generators`, `compat` | a served name, its generators or numbers, and the systems whose clients it serves |
 //! | `lend` | a store that is lent to processes without access to it |
@@ -32,6 +33,7 @@ mod fd_limit;
 mod generators;
 mod health;
 mod heap;
+mod host;
 mod http;
 mod lend;
 mod lingering_close;
