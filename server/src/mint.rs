@@ -138,7 +138,8 @@ pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Res
 }
 
 fn no_rows(name: &Name) -> Error {
-    Error::new(ErrorKind::UnknownKey, format!("{} is no segment, whose numbers come in a row", name.name))
+    let why = || Error::new(ErrorKind::UnknownKey, format!("{} is no segment, whose numbers come in a row", name.name));
+    name.check_open().err().unwrap_or_else(why)
 }
 
 fn goes_on(row: &Row, next: &Row) -> bool {

@@ -139,6 +139,7 @@ async fn next(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -
 /// Answers with a range, whose numbers the client's library hands out.
 async fn segment(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
     let (name, client) = named(context, wanted, Right::Lease)?;
+    name.check_open()?;
     let Some(step) = name.range_step() else {
         return Err(Refusal::unknown(format!("{} is no segment, and has no ranges", name.name)));
     };
