@@ -14,6 +14,7 @@ pub mod lease {
 
 /// Tags and their records.
 pub mod segment {
+    pub use crate::numbers::{begin_tag, check_begun};
     pub use crate::segment::{Origin, Record, begin, check_name, place};
 }
 

@@ -12,6 +12,8 @@ use crate::prefetch::{Prefetch, Purpose};
 use crate::segment;
 use crate::snowflake::{self, Snowflake, drop_timeout};
 use crate::spec::Spec;
+#[cfg(feature = "admin")]
+use crate::spec::spec_error;
 use crate::stats::{self, Counted, Stats};
 use crate::wait::Wait;
 use std::fmt;
@@ -97,6 +99,34 @@ pub fn check_spec(spec: &Spec, supply: Option<Supply>) -> Result<()> {
         Some(Supply::Segment) => segment::Plan::new(spec, segment::Way::Ranges).map(drop),
         Some(Supply::Tickets) => segment::Plan::new(spec, segment::Way::Tickets).map(drop),
         Some(Supply::Buffered) => buffered::Plan::check(spec),
+    }
+}
+
+/// Checks that opening a served line would begin no tag by its `start=`.
+///
+/// # Errors
+/// `TAG_MISSING`, and those of opening it.
+#[cfg(feature = "admin")]
+pub fn check_begun(spec: &Spec, supply: Supply) -> Result<()> {
+    way(supply).map_or(Ok(()), |way| segment::Plan::new(spec, way)?.check_begun(spec))
+}
+
+/// Begins the tag of a spec at a number, as an operator.
+///
+/// # Errors
+/// `SPEC` where it has no tag; `OUT_OF_RANGE` for a number below one that was handed out; `STORE_*`.
+#[cfg(feature = "admin")]
+pub fn begin_tag(spec: &Spec, supply: Supply, start: &str) -> Result<()> {
+    let way = way(supply).ok_or_else(|| spec_error("a ring has no tag".to_owned()))?;
+    segment::Plan::new(spec, way)?.begin(start)
+}
+
+#[cfg(feature = "admin")]
+fn way(supply: Supply) -> Option<segment::Way> {
+    match supply {
+        Supply::Segment => Some(segment::Way::Ranges),
+        Supply::Tickets => Some(segment::Way::Tickets),
+        Supply::Buffered => None,
     }
 }
 

@@ -20,12 +20,12 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// `is_known` tells whether the client has shown a certificate, where it needs one.
 pub async fn answer(shared: Arc<Shared>, peer: Peer, is_known: bool, request: Request<Incoming>) -> Answer {
     let since = Instant::now();
-    let done = route(&shared, is_known, &request).await;
+    let done = route(&shared, peer, is_known, &request).await;
     tell(Protocol::Admin, &shared, peer, &request, since, done)
 }
 
-async fn route(shared: &Arc<Shared>, is_known: bool, request: &Request<Incoming>) -> Result<Answer> {
-    let caller = Caller::of(shared, request)?;
+async fn route(shared: &Arc<Shared>, peer: Peer, is_known: bool, request: &Request<Incoming>) -> Result<Answer> {
+    let caller = Caller::of(shared, peer, false, request)?;
     let path = request.uri().path();
     if !matches!(path, "/healthz" | "/readyz" | "/metrics") {
         return Err(Refusal::not_found("there is no such path: /healthz, /readyz, /metrics".to_owned()));

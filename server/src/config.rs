@@ -1,6 +1,7 @@
 //! The checked settings: addresses, limits, and the names to serve.
 
-use crate::names::{Plan, has_plain_letters};
+use crate::host::may_be_named;
+use crate::names::Plan;
 use crate::protocol::Protocol;
 use crate::proxies::Proxies;
 use crate::settings::{Settings, spec_error};
@@ -132,12 +133,12 @@ fn places(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, Tc
 
 /// Splits the list of host names.
 fn hosts(text: &str) -> Result<Vec<String>> {
-    let names: Vec<_> = text.split(',').map(|name| name.trim().to_owned()).collect();
-    match names.iter().find(|name| *name != "*" && (name.is_empty() || !has_plain_letters(name))) {
+    let names: Vec<_> = text.split(',').map(|name| name.trim().trim_matches(['[', ']']).to_owned()).collect();
+    match names.iter().find(|name| *name != "*" && !may_be_named(name)) {
         None => Ok(names),
-        Some(name) => {
-            Err(spec_error(format!("hosts={text:?}: {name:?} is not a host name: names without ports, with commas between them")))
-        }
+        Some(name) => Err(spec_error(format!(
+            "hosts={text:?}: {name:?} is not a host name or the address of one machine: give them without ports, with commas between"
+        ))),
     }
 }
 

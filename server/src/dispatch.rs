@@ -48,22 +48,23 @@ pub async fn serve(entrance: Arc<Entrance>, stream: Stream, mut stop: Stop, shar
         Stream::Tcp(stream, address) => (stream, address),
         Stream::Unix(stream) => return secure(protocol, stream, Peer::Local, stop, shared).await,
     };
-    let mut client = address;
+    let Ok(here) = stream.local_addr() else { return };
+    let (mut client, mut reached) = (address, here.ip());
     if entrance.proxies.are(address.ip()) {
         let Some(_place) = entrance.awaited.take(address.ip()) else {
             return listen::turn_away(Stream::Tcp(stream, address), protocol.port(&shared.metrics), entrance.full);
         };
-        match stop.unless(Box::pin(proxies::client_of(&mut stream, address))).await {
+        match stop.unless(Box::pin(proxies::client_of(&mut stream))).await {
             None => return,
-            Some(Ok(told)) => client = told,
-            Some(Err(why)) => return shared.refusal_log.tell(protocol.name(), Peer::Network(address), "PROXY", why),
+            Some(Ok(told)) => (client, reached) = told.unwrap_or((client, reached)),
+            Some(Err(why)) => return shared.refusal_log.tell(protocol.name(), Peer::Network(address, reached), "PROXY", why),
         }
     }
     let of_peer = entrance.peers.as_ref().map(|peers| peers.take(client.ip()));
     if matches!(of_peer, Some(None)) {
         return listen::turn_away(Stream::Tcp(stream, client), protocol.port(&shared.metrics), entrance.full);
     }
-    secure(protocol, stream, Peer::Network(client), stop, shared).await;
+    secure(protocol, stream, Peer::Network(client, reached), stop, shared).await;
 }
 
 /// Performs the handshake of TLS, where that is wanted.

@@ -101,10 +101,18 @@ impl Generators {
         sum
     }
 
-    /// Tells whether a generator has a lease whose bound lies ahead, and a clock that allows IDs: one is enough to serve. A fixed or a
+    /// Returns why none of the generators has a lease whose bound lies ahead, and a clock that allows IDs: one is enough to serve. A fixed or a
     /// disposable number has no bound to reach.
-    pub fn are_ready(&self) -> bool {
-        self.0.iter().any(|ids| has_lease(ids) && ids.due_in().is_ok_and(|wait| wait <= CLOCK_WAIT))
+    pub fn trouble(&self) -> Option<String> {
+        let of_one = |ids: &Snowflake| {
+            lease_trouble(ids).or_else(|| match ids.due_in() {
+                Ok(wait) if wait <= CLOCK_WAIT => None,
+                Ok(wait) => Some(format!("the clock went back by {wait:?} more than the policies allow")),
+                Err(error) => Some(error.to_string()),
+            })
+        };
+        // The last one's, unless one has none.
+        self.0.iter().try_fold(None, |_, ids| of_one(ids).map(Some)).flatten()
     }
 
     fn in_turn(&self) -> impl Iterator<Item = &Snowflake> {
@@ -134,9 +142,16 @@ impl<'a> Soonest<'a> {
 }
 
 /// Tells whether the node number may be used: it is fixed, or leased with a bound that lies ahead. A disposable number has no bound.
-pub fn has_lease(ids: &Snowflake) -> bool {
+fn has_lease(ids: &Snowflake) -> bool {
     let has_bound_ahead = |stats: Stats| stats.lease_node.is_some() && stats.lease_seconds_left.is_none_or(|left| left > 0.0);
     !ids.is_leased() || has_bound_ahead(ids.stats())
+}
+
+/// Returns why the node number may not be used, if so.
+pub fn lease_trouble(ids: &Snowflake) -> Option<String> {
+    let why = || "the lease's bound is reached".to_owned();
+    let last_error = || ids.lease().and_then(|lease| lease.last_error);
+    (!has_lease(ids)).then(|| last_error().map_or_else(why, |error| error.to_string()))
 }
 
 /// Returns this thread's turn. Threads begin with different generators, so they do not contend.

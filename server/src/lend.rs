@@ -37,8 +37,9 @@ impl Lent {
     /// # Errors
     /// Those of `Proxy::new` and `Proxy::check`.
     pub fn open(name: &str, spec: &Spec) -> Result<Self> {
-        let lender = Box::leak(Box::new(Proxy::new(spec)?));
+        let lender = Proxy::new(spec)?;
         lender.check(START)?;
+        let lender = Box::leak(Box::new(lender));
         let share = if name == ALL { AT_ONCE / 2 } else { AT_ONCE };
         Ok(Lent { lender, places: Arc::new(Semaphore::new(AT_ONCE)), share, shares: Mutex::default() })
     }

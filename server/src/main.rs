@@ -9,9 +9,11 @@
 //! | `log`, `log_writer`, `access_log` | lines of JSON, and the thread that writes them |
 //! | `refusal` | an error, in each protocol's form |
 //! | `tokens`, `tls` | rights; certificates |
+//! | `host` | the host that a request asks for, and whether a web page of a stranger could ask for it |
 //! | `peer`, `proxies`, `peers`, `rate` | whose connection it is; the connections of an address; the IDs a second of a token and of an address |
 //! | `names`, `generators`, `compat` | a served name, its generators or numbers, and the systems whose clients it serves |
 //! | `lend` | a store that is lent to processes without access to it |
+//! | `outages` | names that cannot be opened, or have no IDs |
 //! | `mint`, `yielding` | IDs without blocking the event loop |
 //! | `metrics` | counters and histograms |
 //! | `shared` | the state that all connections share |
@@ -32,6 +34,7 @@ mod fd_limit;
 mod generators;
 mod health;
 mod heap;
+mod host;
 mod http;
 mod lend;
 mod lingering_close;
@@ -41,6 +44,7 @@ mod log_writer;
 mod metrics;
 mod mint;
 mod names;
+mod outages;
 mod peer;
 mod peers;
 mod process_metrics;
@@ -89,6 +93,16 @@ enum Command {
     Check(Settings),
     /// Asks the running server that has these settings whether it is ready, on the port of --admin: status 0 if it is.
     Health(Settings),
+    /// Begins the tag of a served segment, or of tickets, at a number, once: in a store that does not have it, or may have lost it.
+    Begin {
+        /// The served name, which is the tag
+        name: String,
+        /// The first number; above all that were ever handed out
+        #[arg(long, value_name = "N")]
+        start: String,
+        #[command(flatten)]
+        settings: Settings,
+    },
 }
 
 fn main() -> ExitCode {
@@ -97,6 +111,7 @@ fn main() -> ExitCode {
         None => serve(settings),
         Some(Command::Check(settings)) => check(settings),
         Some(Command::Health(settings)) => health(settings),
+        Some(Command::Begin { name, start, settings }) => begin(&name, &start, settings),
     };
     if let Err(error) = &outcome {
         log::error("failed", error.kind().name(), &error.to_string());
@@ -118,6 +133,16 @@ fn health(settings: Settings) -> Result<ExitCode> {
     let (is_ready, reply) = health::ask(&Config::new(settings.with_defaults()?, vec![])?)?;
     print(&format!("{}\n", reply.trim_end()))?;
     Ok(if is_ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn begin(name: &str, start: &str, settings: Settings) -> Result<ExitCode> {
+    let plans = Config::new(settings.with_defaults()?, vec![])?.plans;
+    let Some(plan) = plans.iter().find(|plan| plan.name == name) else {
+        let names: Vec<_> = plans.iter().map(|plan| plan.name.as_str()).collect();
+        return Err(settings::spec_error(format!("{name:?} is none of the served names: {}", names.join(", "))));
+    };
+    plan.begin(start)?;
+    print(&format!("{name} begins at {start}\n")).map(|()| ExitCode::SUCCESS)
 }
 
 fn print(text: &str) -> Result<()> {

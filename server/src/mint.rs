@@ -154,7 +154,8 @@ fn row_in_pieces(count: u64, mut take: impl FnMut(u64, Wait<'_>) -> Result<Row>)
 }
 
 fn no_rows(name: &Name) -> Error {
-    Error::new(ErrorKind::UnknownKey, format!("{} is no segment, whose numbers come in a row", name.name))
+    let why = || Error::new(ErrorKind::UnknownKey, format!("{} is no segment, whose numbers come in a row", name.name));
+    name.check_open().err().unwrap_or_else(why)
 }
 
 fn goes_on(row: &Row, next: &Row) -> bool {

@@ -1,14 +1,15 @@
 //! A served name, and the generator, the numbers or the store behind it.
 
 use crate::compat::Compat;
-use crate::generators::{self, Generators, has_lease};
+use crate::generators::{self, Generators};
 use crate::lend::{self, Lent};
 use crate::refusal::Refusal;
 use crate::share::Share;
+use frazil::admin::segment::{begin_tag, check_begun};
 use frazil::bindings::Proxy;
 use frazil::{Error, ErrorKind, Id, Layout, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The longest name: the same as a segment's tag, which is the name.
 const LONGEST: usize = 64;
@@ -83,18 +84,36 @@ impl Plan {
         self.kind == Kind::Store
     }
 
-    /// Opens it: leases a node number, takes the first range, or connects to the store. May block for minutes: not for a thread that serves.
+    /// Leases a node number, takes the first range, or connects to the store.
+    fn open(&self, wait: Wait<'_>) -> Result<Source> {
+        let spec = self.spec.clone();
+        let opened = match self.kind {
+            Kind::Generators(count) => Generators::open(spec, count, wait).map(Source::Generators),
+            Kind::Numbers(supply) => {
+                check_begun(&spec, supply).and_then(|()| Numbers::open(supply, spec, wait)).map(|numbers| Source::Numbers(supply, numbers))
+            }
+            Kind::Store => Lent::open(&self.name, &spec).map(Source::Store),
+        };
+        opened.map_err(|error| {
+            let name = &self.name;
+            // The core's own text names a command that the image of the server does not have.
+            let begun = matches!(error.kind(), ErrorKind::TagMissing | ErrorKind::StoreChanged) && matches!(self.kind, Kind::Numbers(_));
+            let remedy =
+                if begun { format!("; or, with the settings of this server: frazil-server begin {name} --start=N") } else { String::new() };
+            Error::new(error.kind(), format!("{name}: {error}{remedy}"))
+        })
+    }
+
+    /// Begins its tag at a number, or continues it above the numbers that were handed out.
     ///
     /// # Errors
-    /// Those of `Snowflake::open`, `Numbers::open` and `Lent::open`; the text begins with the name.
-    pub fn open(self, wait: Wait<'_>) -> Result<Name> {
-        let source = match self.kind {
-            Kind::Generators(count) => Generators::open(self.spec, count, wait).map(Source::Generators),
-            Kind::Numbers(supply) => Numbers::open(supply, self.spec, wait).map(|numbers| Source::Numbers(supply, numbers)),
-            Kind::Store => Lent::open(&self.name, &self.spec).map(Source::Store),
+    /// `SPEC` where the name has no tag; those of `begin_tag`. The text begins with the name.
+    pub fn begin(&self, start: &str) -> Result<()> {
+        let begun = match self.kind {
+            Kind::Numbers(supply) => begin_tag(&self.spec, supply, start),
+            _ => Err(Error::new(ErrorKind::Spec, "it is neither a segment nor tickets, and has no tag to begin")),
         };
-        let source = source.map_err(|error| Error::new(error.kind(), format!("{}: {error}", self.name)))?;
-        Ok(Name { name: self.name, compat: self.compat, waiters: Arc::default(), untaken: Arc::default(), source })
+        begun.map_err(|error| Error::new(error.kind(), format!("{}: {error}", self.name)))
     }
 }
 
@@ -129,14 +148,54 @@ pub struct Name {
     pub waiters: Arc<Share>,
     /// The bytes of its batches that are not taken yet.
     pub untaken: Arc<Share>,
-    source: Source,
+    plan: Plan,
+    /// Set once it is open.
+    source: OnceLock<Source>,
+    /// The error of the last try to open it.
+    refused: Mutex<Option<Error>>,
 }
 
 impl Name {
+    pub fn new(plan: Plan) -> Self {
+        let (name, compat) = (plan.name.clone(), plan.compat);
+        Name { name, compat, waiters: Arc::default(), untaken: Arc::default(), plan, source: OnceLock::new(), refused: Mutex::default() }
+    }
+
+    /// Opens it. May block for minutes: not for a thread that serves.
+    ///
+    /// # Errors
+    /// Those of `Snowflake::open`, `Numbers::open` and `Lent::open`; the text begins with the name.
+    pub fn open(&self, wait: Wait<'_>) -> Result<()> {
+        let opened = self.plan.open(wait).map(|source| drop(self.source.set(source)));
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = opened.clone().err();
+        opened
+    }
+
+    /// Returns what it serves.
+    ///
+    /// # Errors
+    /// The one of the last try to open it.
+    fn source(&self) -> Result<&Source> {
+        self.source.get().ok_or_else(|| {
+            let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            refused.unwrap_or_else(|| Error::new(ErrorKind::WouldBlock, format!("{} is not open yet", self.name)))
+        })
+    }
+
+    /// # Errors
+    /// Why it is not open.
+    pub fn check_open(&self) -> Result<()> {
+        self.source().map(drop)
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.source.get().is_some()
+    }
+
     /// # Errors
     /// Those of `Snowflake::next_id_for` and `Numbers::next_id_for`; `UNKNOWN_KEY` for a store.
     pub fn next_for(&self, wait: Wait<'_>) -> Result<i64> {
-        match &self.source {
+        match self.source()? {
             Source::Generators(ids) => ids.next_for(wait),
             Source::Numbers(_, numbers) => numbers.next_id_for(wait).map(Id::get),
             Source::Store(_) => Err(self.has_no_ids()),
@@ -148,7 +207,7 @@ impl Name {
     /// # Errors
     /// Those of `Snowflake::fill_for` and `Numbers::fill_for`; `UNKNOWN_KEY` for a store.
     pub fn fill_for(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
-        match &self.source {
+        match self.source()? {
             Source::Generators(ids) => ids.fill_for(buffer, wait),
             Source::Numbers(_, numbers) => numbers.fill_for(buffer, wait),
             Source::Store(_) => Err(self.has_no_ids()),
@@ -161,27 +220,30 @@ impl Name {
     }
 
     /// Returns the store that is lent under this name, if any.
-    pub fn lent(&self) -> Option<&Lent> {
-        match &self.source {
-            Source::Store(lent) => Some(lent),
-            _ => None,
+    ///
+    /// # Errors
+    /// Why it is not open.
+    pub fn lent(&self) -> Result<Option<&Lent>> {
+        match self.plan.kind {
+            Kind::Store => self.source().map(|source| if let Source::Store(lent) = source { Some(lent) } else { None }),
+            _ => Ok(None),
         }
     }
 
     pub fn are_several(&self) -> bool {
-        matches!(&self.source, Source::Generators(ids) if ids.are_several())
+        matches!(self.source.get(), Some(Source::Generators(ids)) if ids.are_several())
     }
 
     /// Returns its numbers, if it is not a generator.
     pub fn numbers(&self) -> Option<&Numbers> {
-        match &self.source {
+        match self.source.get()? {
             Source::Numbers(_, numbers) => Some(numbers),
             _ => None,
         }
     }
 
     pub fn is_segment(&self) -> bool {
-        matches!(self.source, Source::Numbers(Supply::Segment, _))
+        self.plan.kind == Kind::Numbers(Supply::Segment)
     }
 
     /// Returns the layout of its IDs.
@@ -189,7 +251,7 @@ impl Name {
     /// # Errors
     /// `UNKNOWN_KEY` for plain numbers, which have no parts.
     pub fn layout(&self) -> Result<&Layout, Refusal> {
-        let layout = match &self.source {
+        let layout = match self.source()? {
             Source::Generators(ids) => Some(ids.layout()),
             Source::Numbers(_, numbers) => numbers.snowflake().map(Snowflake::layout),
             Source::Store(_) => return Err(Refusal::unknown(self.has_no_ids().to_string())),
@@ -199,36 +261,43 @@ impl Name {
 
     /// Returns its counts; for a ring also those of its generator.
     pub fn stats(&self) -> Vec<Stats> {
-        match &self.source {
-            Source::Generators(ids) => vec![ids.stats()],
-            Source::Numbers(_, numbers) => {
+        match self.source.get() {
+            Some(Source::Generators(ids)) => vec![ids.stats()],
+            Some(Source::Numbers(_, numbers)) => {
                 [Some(numbers.stats()), numbers.snowflake().map(Snowflake::stats)].into_iter().flatten().collect()
             }
             // Its requests are counted, and it has no counts of its own.
-            Source::Store(_) => vec![],
+            Some(Source::Store(_)) | None => vec![],
         }
     }
 
     /// Returns the size of the ranges that a segment takes from its store.
     pub fn range_step(&self) -> Option<u64> {
-        match &self.source {
+        match self.source.get()? {
             Source::Numbers(Supply::Segment, numbers) => numbers.stats().range_step,
             _ => None,
         }
     }
 
-    /// Tells whether a request would find an ID, as far as that is known without taking one: the lease's bound is ahead and the clock did
-    /// not go back, or there are numbers.
-    pub fn is_ready(&self) -> bool {
-        match &self.source {
-            Source::Generators(ids) => ids.are_ready(),
-            Source::Numbers(Supply::Tickets, _) => true,
+    /// Returns why a request would find no ID, as far as that is known without taking one: the lease's bound is reached, the clock went back, or
+    /// there are no numbers. `None` if it would.
+    pub fn trouble(&self) -> Option<String> {
+        let source = match self.source() {
+            Ok(source) => source,
+            Err(error) => return Some(error.to_string()),
+        };
+        match source {
+            Source::Generators(ids) => ids.trouble(),
+            Source::Numbers(Supply::Tickets, _) => None,
             // Another replica would find the same store unreachable.
-            Source::Store(_) => true,
+            Source::Store(_) => None,
             Source::Numbers(_, numbers) => {
                 let stats = numbers.stats();
-                let there = stats.range_left.unwrap_or(0) + stats.range_ready.unwrap_or(0) > 0;
-                there && numbers.snowflake().is_none_or(has_lease)
+                if stats.range_left.unwrap_or(0) + stats.range_ready.unwrap_or(0) == 0 {
+                    let why = "all numbers are used, and no further ones came".to_owned();
+                    return Some(numbers.last_error().ok().flatten().map_or(why, |error| error.to_string()));
+                }
+                numbers.snowflake().and_then(generators::lease_trouble)
             }
         }
     }

@@ -75,16 +75,16 @@ pub fn most_awaited(connections: usize) -> usize {
     (connections / AWAITED).max(ALWAYS_AWAITED)
 }
 
-/// Takes the header off a proxy's connection. Returns the client's address; the proxy's where it asks for itself, as it does to see whether
-/// the server is there.
+/// Takes the header off a proxy's connection. Returns the address of the client, and the one that it reached; `None` where the proxy asks for
+/// itself, as it does to see whether the server is there.
 ///
 /// # Errors
 /// What is wrong with the header.
-pub async fn client_of(stream: &mut TcpStream, proxy: SocketAddr) -> std::result::Result<SocketAddr, &'static str> {
-    timeout(TIMEOUT, header(stream, proxy)).await.unwrap_or(Err("no PROXY header came in time"))
+pub async fn client_of(stream: &mut TcpStream) -> std::result::Result<Option<(SocketAddr, IpAddr)>, &'static str> {
+    timeout(TIMEOUT, header(stream)).await.unwrap_or(Err("no PROXY header came in time"))
 }
 
-async fn header(stream: &mut TcpStream, proxy: SocketAddr) -> std::result::Result<SocketAddr, &'static str> {
+async fn header(stream: &mut TcpStream) -> std::result::Result<Option<(SocketAddr, IpAddr)>, &'static str> {
     const ENDED: &str = "the connection ended before its PROXY header";
     const NONE: &str = "it is a proxy of --proxies, and its connection does not begin with a PROXY header";
     let (mut header, mut seen) = (vec![], [0; LONGEST]);
@@ -102,7 +102,7 @@ async fn header(stream: &mut TcpStream, proxy: SocketAddr) -> std::result::Resul
             header.get_mut(COMMAND + 1).into_iter().for_each(|family| *family = 0);
         }
         match ProxyHeader::parse(&header, ParseConfig { include_tlvs: false, ..ParseConfig::default() }) {
-            Ok((header, _)) => return Ok(header.proxied_address().map_or(proxy, |addresses| addresses.source)),
+            Ok((header, _)) => return Ok(header.proxied_address().map(|its| (its.source, its.destination.ip()))),
             Err(Error::BufferTooShort) if part(&header, b" ") > 0 => {}
             Err(_) => return Err(NONE),
         }

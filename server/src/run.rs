@@ -4,16 +4,16 @@ use crate::config::Config;
 use crate::dispatch::{self, Entrance};
 use crate::lend::AT_ONCE;
 use crate::listen::{self, Bound};
-use crate::names::{Name, Plan};
+use crate::names::Name;
+use crate::outages::{self, GivenUp};
 use crate::protocol::Protocol;
 use crate::proxies::Proxies;
 use crate::shared::Shared;
 use crate::stop::{self, Stop};
 use crate::tls::Tls;
 use crate::{fd_limit, heap, log, systemd};
-use frazil::{Error, ErrorKind, Result, Wait};
+use frazil::{Error, ErrorKind, Result};
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -80,8 +80,9 @@ async fn serve(config: Config) -> Result<()> {
     for (protocol, bound) in admin {
         ports.spawn(start(bound, &shared, &proxies, no_stop.clone(), protocol)?);
     }
-    let Some(names) = signals.unless_ended(&shared, open(config.plans)).await else { return Ok(()) };
-    let names = names?;
+    let (names, given_up): (Vec<_>, _) = (config.plans.into_iter().map(|plan| Arc::new(Name::new(plan))).collect(), GivenUp::default());
+    let Some(opened) = signals.unless_ended(&shared, outages::open(&names, &given_up)).await else { return Ok(()) };
+    opened?;
     // Open the ports before `/readyz` says so.
     let serving = public.into_iter().map(|(protocol, bound)| start(bound, &shared, &proxies, stop.clone(), protocol));
     let serving = serving.collect::<Result<Vec<_>>>()?;
@@ -91,10 +92,12 @@ async fn serve(config: Config) -> Result<()> {
     }
     drop(stop);
     log::info("ready", [("names", shared.names().len().into())]);
+    let outages = tokio::spawn(outages::watch(Arc::clone(&shared), given_up));
     systemd::ready();
     // A port never ends by itself.
     let broken = signals.unless_ended(&shared, ports.join_next()).await;
     shared.end();
+    outages.abort();
     systemd::stopping();
     log::info("draining", []);
     // Balancers still send connections, until they have asked for `/readyz` or have been told.
@@ -109,27 +112,6 @@ async fn serve(config: Config) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(Error::new(ErrorKind::Internal, "a port broke: the log says why")),
     }
-}
-
-/// Opens all names side by side, on threads that may block. Dropping this future ends the waits.
-async fn open(plans: Vec<Plan>) -> Result<Vec<Name>> {
-    struct GivenUp(Arc<AtomicBool>);
-    impl Drop for GivenUp {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-    let given_up = GivenUp(Arc::default());
-    let mut openings = JoinSet::new();
-    for plan in plans {
-        let given_up = Arc::clone(&given_up.0);
-        openings.spawn_blocking(move || plan.open(Wait::until(Duration::MAX, &|| given_up.load(Ordering::Relaxed))));
-    }
-    let mut names = vec![];
-    while let Some(opened) = openings.join_next().await {
-        names.push(opened.map_err(|error| Error::new(ErrorKind::Internal, format!("opening a name failed: {error}")))??);
-    }
-    Ok(names)
 }
 
 /// Opens a port; the returned future serves it.

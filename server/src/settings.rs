@@ -54,7 +54,8 @@ pub struct Settings {
     /// Listen beyond this machine, and serve anyone: without tokens, and without --tls-client-ca
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub insecure: Option<bool>,
-    /// Without --tokens: the host names by which clients ask for this server, with commas between, or * for any; addresses and localhost need none
+    /// Without --tokens: the names and addresses by which clients ask for this server, with commas between, or * for any; localhost and the
+    /// address that they reach need none
     #[arg(long, value_name = "NAMES")]
     pub hosts: Option<String>,
     /// The addresses and networks of proxies that begin each connection to --http and --resp with a PROXY header, with commas between

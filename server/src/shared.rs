@@ -73,10 +73,10 @@ impl Shared {
         Shared { limits, gate, tls, hosts, access_log, metrics, address_rates, refusal_log, searches, names, ending }
     }
 
-    pub fn serve(&self, mut names: Vec<Name>) {
+    pub fn serve(&self, mut names: Vec<Arc<Name>>) {
         names.sort_by(|a, b| a.name.cmp(&b.name));
         // This function is called once.
-        let _ = self.names.set(names.into_iter().map(Arc::new).collect());
+        let _ = self.names.set(names);
     }
 
     pub fn names(&self) -> &[Arc<Name>] {
@@ -101,7 +101,7 @@ impl Shared {
         let Some(names) = self.names.get() else {
             return Some("node numbers and ranges are not there yet".to_owned());
         };
-        let empty: Vec<_> = names.iter().filter(|name| !name.is_ready()).map(|name| name.name.as_str()).collect();
+        let empty: Vec<_> = names.iter().filter(|name| name.trouble().is_some()).map(|name| name.name.as_str()).collect();
         (!empty.is_empty()).then(|| format!("no IDs of: {}", empty.join(", ")))
     }
 
@@ -236,7 +236,7 @@ mod tests {
     fn shared(names: impl Iterator<Item = String>) -> Shared {
         let limits = Limits { count: 1, connections: 1, ..Limits::default() };
         let shared = Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false);
-        shared.serve(names.map(|name| Plan::new(name, "segment store=memory").unwrap().open(Duration::ZERO.into()).unwrap()).collect());
+        shared.serve(names.map(|name| Arc::new(Name::new(Plan::new(name, "segment store=memory").unwrap()))).collect());
         shared
     }
 

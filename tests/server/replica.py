@@ -23,12 +23,12 @@ TIMEOUT_S = 60
 class Replica:
     """A server with names as given; it ends with the `with` block."""
 
-    def __init__(self, folder, *arguments, env=None, tls=None, under=()):
-        """`tls`: what clients know, an `ssl.SSLContext`. `under`: a command that starts it."""
-        self.tls = tls
+    def __init__(self, folder, *arguments, env=None, tls=None, under=(), host=""):
+        """`tls`: what clients know, an `ssl.SSLContext`. `under`: a command that starts it. `host`: of its addresses."""
+        self.tls, self.address = tls, "::1" if host.startswith("[") else "127.0.0.1"
         self.reserved = {protocol: process.reserve_port() for protocol in ("http", "resp", "admin")}
         self.ports = {protocol: process.port_of(reserved) for protocol, reserved in self.reserved.items()}
-        addresses = [f"--{protocol}=:{port}" for protocol, port in self.ports.items()]
+        addresses = [f"--{protocol}={host}:{port}" for protocol, port in self.ports.items()]
         self.command = [*under, PROGRAM, *addresses, *arguments]
         self.log = folder / f"server-{self.ports['http']}.log"
         # Another test's server may have the same fixed numbers.
@@ -84,8 +84,8 @@ class Replica:
 
     def connection(self, port="http"):
         if self.tls:
-            return http.client.HTTPSConnection("127.0.0.1", self.ports[port], timeout=TIMEOUT_S, context=self.tls)
-        return http.client.HTTPConnection("127.0.0.1", self.ports[port], timeout=TIMEOUT_S)
+            return http.client.HTTPSConnection(self.address, self.ports[port], timeout=TIMEOUT_S, context=self.tls)
+        return http.client.HTTPConnection(self.address, self.ports[port], timeout=TIMEOUT_S)
 
     def ask(self, method, path, headers=None, body=None, port="http"):
         """A request on a connection of its own: the status, the headers, the body."""

@@ -38,7 +38,8 @@ def test_a_page_in_a_browser_mints_nothing_over_resp(server):
     """It can have the browser send HTTP to this machine, with commands as the body."""
     with server.redis() as client:
         before = client.incr("invoice")
-        for head in (b"POST / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"):
+        hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32)
+        for head in (b"POST / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", hello, b"OPTIONS / HTTP/1.1\r\nhost: [::]\r\n"):
             assert b":" + str(before + 1).encode() not in server.raw(head + b"\r\nINCR invoice\r\n")
         assert client.incr("invoice") == before + 1
 

@@ -1,9 +1,15 @@
 //! An operator's statement about a tag: the first number that was not yet issued.
 
-use super::plan::parse_number;
+use super::plan::{CALL, Kept, Plan, parse_number};
 use super::record::{LAST, Lattice, Origin, Record};
+use super::source::place;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Loaded, Swap};
+use crate::lease;
+use crate::spec::{Spec, spec_error};
+use crate::store::{Address, Loaded, Swap, Swapped, Which};
+
+/// The number of attempts at a write when other processes write in between.
+const ATTEMPTS: usize = 64;
 
 /// The write that begins a new history of a tag, on the server that answers, and the record that it writes.
 ///
@@ -48,6 +54,56 @@ fn lattice(before: Option<&Record>, increment: Option<&str>, offset: Option<&str
         None => 1,
     };
     Ok(Lattice { increment, offset: offset % increment })
+}
+
+/// What an operator says about the tag of a spec.
+impl Plan {
+    /// Tells whether the program that opens the spec may begin the tag with the `start=` of its line: only where the store keeps nothing. Elsewhere
+    /// the line is still there when the store has lost the tag.
+    ///
+    /// # Errors
+    /// `TAG_MISSING` where the line has a `start=`, and no store has the tag; `STORE_*`.
+    pub(crate) fn check_begun(&self, spec: &Spec) -> Result<()> {
+        if spec.value("start")?.is_none() || self.stores.iter().all(Address::is_memory) {
+            return Ok(());
+        }
+        let mut sources = self.sources()?;
+        let found: Vec<_> = sources.iter_mut().map(|source| source.has_tag()).collect();
+        if found.contains(&Ok(true)) {
+            return Ok(());
+        }
+        found.into_iter().collect::<Result<Vec<_>>>()?;
+        let why = "there is no such tag, and the start= of a served line begins none, because the store may have forgotten it";
+        Err(Error::new(ErrorKind::TagMissing, format!("store={} tag={}: {why}", self.stores[0], self.tag)))
+    }
+
+    /// Begins the tag in each of its stores, or continues it at a number above those that were handed out.
+    ///
+    /// # Errors
+    /// Those of [`begin`]; `SPEC` for another system's table; `STORE_*`.
+    pub(crate) fn begin(&self, start: &str) -> Result<()> {
+        let Kept::Own { namespace, lattices, .. } = &self.record else {
+            return Err(spec_error("with table= the tag is a row of that table: insert it there".to_owned()));
+        };
+        let at = place(namespace, &self.tag);
+        for (connection, lattice) in lease::connections(&self.stores)?.into_iter().zip(lattices) {
+            let (increment, offset) = (lattice.increment.to_string(), lattice.offset.to_string());
+            let swap = || {
+                let loaded = connection.call_for_tag(&at, CALL, |store| store.load(&at, Which::One(0)))?;
+                let swap = begin(&loaded, Some(&increment), Some(&offset), start, fastrand::u64(..))?.1;
+                connection.call_for_tag(&at, CALL, |store| store.swap(&at, &swap))
+            };
+            let mut attempts = 0..ATTEMPTS;
+            while swap()? != Swapped::Done {
+                if attempts.next().is_some() {
+                    continue;
+                }
+                let why = "other processes write the tag's record all the time: try again";
+                return Err(Error::new(ErrorKind::StoreUnreachable, format!("store={} tag={}: {why}", connection.address(), self.tag)));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const STEP: u64 = 1_000;
 /// The longest `NAMESPACE~TAG` that the columns of all stores can hold.
 const LONGEST: usize = 64;
 /// The time limit of one call of a store.
-const CALL: Duration = Duration::from_secs(2);
+pub(super) const CALL: Duration = Duration::from_secs(2);
 
 /// Ranges of a tag, or single tickets of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +32,16 @@ pub(crate) enum Way {
 /// A spec line understood.
 pub(crate) struct Plan {
     way: Way,
-    tag: String,
-    stores: Vec<Address>,
-    record: Kept,
+    pub(super) tag: String,
+    pub(super) stores: Vec<Address>,
+    pub(super) record: Kept,
     /// The size of the first range. Without `step=`, it is the default, or the step of another system's row.
     step: u64,
     timeout: Duration,
 }
 
 /// The kind of records in which the plan's stores keep a tag.
-enum Kept {
+pub(super) enum Kept {
     /// frazil's own record.
     Own {
         namespace: String,
@@ -98,7 +98,7 @@ impl Plan {
 
     /// # Errors
     /// `COPIED` while it is not known whether the process is a copy.
-    fn sources(&self) -> Result<Vec<Box<dyn Source>>> {
+    pub(super) fn sources(&self) -> Result<Vec<Box<dyn Source>>> {
         let connections = lease::connections(&self.stores)?;
         let (namespace, lattices, start) = match &self.record {
             Kept::Own { namespace, lattices, start } => (namespace, lattices, *start),

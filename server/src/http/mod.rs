@@ -49,7 +49,7 @@ pub fn answer_at_once(shared: &Shared, peer: Peer, request: &Request<Incoming>) 
     }
     // `answer` looks for the name that was meant.
     let name = shared.find(name)?;
-    let done = match RequestContext::new(shared, peer, request) {
+    let done = match RequestContext::new(shared, peer, true, request) {
         Ok(context) => ids::next_at_once(&context, name)?,
         Err(refused) => Err(refused),
     };
@@ -91,7 +91,7 @@ pub fn tell(protocol: Protocol, shared: &Shared, peer: Peer, request: &Request<I
         Err(refused) => {
             port.refused(refused.code);
             shared.refusal_log.note(protocol.name(), peer, &refused);
-            let of_tinyid = tinyid::refusal(path, &refused).filter(|_| protocol == Protocol::Http);
+            let of_tinyid = tinyid::refusal(shared, path, &refused).filter(|_| protocol == Protocol::Http);
             of_tinyid.unwrap_or_else(|| answer::refusal(&refused))
         }
     };
@@ -103,8 +103,9 @@ pub fn tell(protocol: Protocol, shared: &Shared, peer: Peer, request: &Request<I
 }
 
 async fn route(shared: &Shared, peer: Peer, request: &Request<Incoming>, form: &[u8]) -> Result<Answer> {
-    let context = RequestContext::new(shared, peer, request)?;
     let path = request.uri().path();
+    let mints = !matches!(*request.method(), Method::GET | Method::HEAD) || leaf::is_path(path) || tinyid::is_path(path);
+    let context = RequestContext::new(shared, peer, mints, request)?;
     if let Some(rest) = path.strip_prefix("/v1/")
         && let Some((name, what)) = rest.split_once('/')
     {

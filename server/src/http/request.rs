@@ -26,12 +26,12 @@ pub struct RequestContext<'a> {
 }
 
 impl<'a> RequestContext<'a> {
-    /// Reads the caller of a request.
+    /// Reads the caller of a request, which may mint.
     ///
     /// # Errors
     /// Those of [`Caller::of`] and [`Caller::token`].
-    pub fn new(shared: &'a Shared, peer: Peer, request: &'a Request<Incoming>) -> Result<Self> {
-        let token = Caller::of(shared, request)?.token()?;
+    pub fn new(shared: &'a Shared, peer: Peer, mints: bool, request: &'a Request<Incoming>) -> Result<Self> {
+        let token = Caller::of(shared, peer, mints, request)?.token()?;
         Ok(RequestContext { shared, request, client: Client { address: peer.address(), token } })
     }
 

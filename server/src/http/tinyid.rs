@@ -9,7 +9,7 @@ use super::request::RequestContext;
 use crate::mint;
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
-use crate::shared::Client;
+use crate::shared::{Client, Shared};
 use crate::tokens::Right;
 use frazil::bindings::Row;
 use frazil::{Error, ErrorKind};
@@ -50,10 +50,10 @@ fn operation(path: &str) -> Option<&str> {
 }
 
 /// Makes a refusal in Tinyid's form: a code in the body; and a status where Tinyid would send an empty body.
-pub fn refusal(path: &str, refusal: &Refusal) -> Option<Answer> {
+pub fn refusal(shared: &Shared, path: &str, refusal: &Refusal) -> Option<Answer> {
     match operation(path)? {
         "nextId" | "nextSegmentId" => {
-            let is_token = matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+            let is_token = shared.gate.is_closed() && matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             let (code, message) = if is_token { (TOKEN_CODE, "token is error".to_owned()) } else { (OTHER_CODE, refusal.message.clone()) };
             Some(of_type(JSON, format!("{{\"data\":null,\"code\":{code},\"message\":{}}}", json!(message))))
         }
@@ -139,6 +139,7 @@ async fn next(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -
 /// Answers with a range, whose numbers the client's library hands out.
 async fn segment(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
     let (name, client) = named(context, wanted, Right::Lease)?;
+    name.check_open()?;
     let Some(step) = name.range_step() else {
         return Err(Refusal::unknown(format!("{} is no segment, and has no ranges", name.name)));
     };

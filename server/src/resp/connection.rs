@@ -190,7 +190,7 @@ async fn within<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::Plan;
+    use crate::names::{Name, Plan};
     use crate::shared::Limits;
     use crate::stop;
     use crate::tokens::Gate;
@@ -414,7 +414,9 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("frazil-unread-{}", std::process::id()));
         let plan = Plan::new("shop".to_owned(), &format!("lend store=file:{}", folder.display())).unwrap();
         let shared = shared(Gate::new(None, vec![]).unwrap());
-        shared.serve(vec![plan.open(Duration::ZERO.into()).unwrap()]);
+        let name = Arc::new(Name::new(plan));
+        name.open(Duration::ZERO.into()).unwrap();
+        shared.serve(vec![name]);
         let (_stopper, stop) = stop::channel();
         let end = i64::MAX.to_string();
         let swap =

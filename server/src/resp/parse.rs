@@ -35,6 +35,8 @@ impl Parser {
         let length = match bytes.first() {
             None => None,
             Some(b'*') => self.array(bytes)?,
+            // The begin of TLS. A page chooses some of what follows, and its lines must not be commands.
+            Some(b'\x16') => return Err(Broken("this port does not speak TLS")),
             Some(_) => self.line(bytes)?,
         };
         if length.is_some() {

@@ -16,7 +16,7 @@ pub async fn answer(shared: &Shared, session: &mut Session, words: &[&str], repl
     let texts = match question.namespace() {
         Some(namespace) => {
             shared.gate.check(session.token.as_ref(), Right::Lease, namespace)?;
-            let lent = find(shared, namespace).ok_or_else(|| unknown(namespace))?;
+            let lent = find(shared, namespace)?;
             let limit = question.limit();
             let (texts, place) = lent.answer(question, limit).await?;
             session.place = Some(place);
@@ -30,8 +30,12 @@ pub async fn answer(shared: &Shared, session: &mut Session, words: &[&str], repl
 }
 
 /// Returns the store of a namespace: its own, else the one for all names that are not served.
-fn find<'a>(shared: &'a Shared, namespace: &str) -> Option<&'a Lent> {
-    shared.find(namespace).or_else(|| shared.find(ALL))?.lent()
+///
+/// # Errors
+/// `UNKNOWN_KEY` where there is none; why it is not open.
+fn find<'a>(shared: &'a Shared, namespace: &str) -> Result<&'a Lent> {
+    let name = shared.find(namespace).or_else(|| shared.find(ALL)).ok_or_else(|| unknown(namespace))?;
+    name.lent()?.ok_or_else(|| unknown(namespace))
 }
 
 /// Lists the namespaces of the lent stores that the client may use.
@@ -42,11 +46,14 @@ async fn list(shared: &Shared, session: &Session, words: &[&str], limit: Duratio
     let (since, mut places) = (Instant::now(), vec![]);
     for name in shared.names() {
         // A client without the right learns nothing, not even that the store is away.
-        let Some(lent) = name.lent().filter(|_| name.name == ALL || may(&name.name)) else { continue };
+        if name.name != ALL && !may(&name.name) {
+            continue;
+        }
+        let Some(lent) = name.lent()? else { continue };
         let (found, _place) = lent.answer(Question::parse(words)?, limit.saturating_sub(since.elapsed())).await?;
         places.extend(found.into_iter().filter(|place| {
             let namespace = place.split('~').next().unwrap_or_default();
-            let here = find(shared, namespace).is_some_and(|of| std::ptr::eq(of, lent));
+            let here = find(shared, namespace).is_ok_and(|of| std::ptr::eq(of, lent));
             here && may(namespace)
         }));
     }
