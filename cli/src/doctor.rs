@@ -204,7 +204,7 @@ fn copies(findings: &mut Findings) {
 
 /// A second process of this machine with a number that is given.
 fn guard(found: Option<Found>, findings: &mut Findings) {
-    let mend = "give each process its own number, or lease one with store=local";
+    let mend = "give each process its own number, or have all of them lease one with store=local";
     match found {
         Some(Found::Free | Found::Held(_)) if has_own_network() => findings.warn(
             "guard",

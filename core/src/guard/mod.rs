@@ -277,7 +277,7 @@ impl Guard {
         };
         let ways = match self.is_manual {
             true => "start this process again with after= the highest saved ID, or give each process its own number",
-            false => "give each process its own number, or lease one with store=local",
+            false => "give each process its own number, or have all of them lease one with store=local",
         };
         let why = format!(
             "{why}: {strangers}{ways}; programs that never fill the same table may share it with shared=true, and tests take detached=true"
