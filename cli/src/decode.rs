@@ -1,12 +1,15 @@
 //! IDs taken apart: those of the command line, or those within the lines of the input.
 
 use super::input::{Input, Read};
+use super::inspect::systems::{self, System};
 use super::interrupt::Interrupt;
 use super::screen::{Outcome, Screen, Stop, Table, Tone, grouped};
 use super::status::{DONE, FAILED, INTERRUPTED};
-use frazil::admin::{check_order, of_layout, parse_duration, spec_error, system_ms};
+use frazil::admin::foreign::rounding::{self, Mark};
+use frazil::admin::foreign::{Reason, Written, read};
+use frazil::admin::{check_order, id_of_bits, of_layout, parse_duration, shown, spec_error, system_ms};
 use frazil::bindings::{parse_instant, parts_to_json, show_instant};
-use frazil::{Error, ErrorKind, Id, Layout, Parts, Result, TextFormat};
+use frazil::{Error, ErrorKind, Field, Id, Layout, Parts, Result, TextFormat};
 use serde_json::json;
 use std::ops::Range;
 
@@ -22,6 +25,10 @@ pub(super) struct Decoder {
     until_ms: Option<i64>,
     strict: bool,
     json: bool,
+    /// The bits of the lowest field.
+    lowest: u64,
+    /// The system whose bits are moved to the layout's places.
+    system: Option<System>,
 }
 
 /// The option's name on the command line.
@@ -37,6 +44,7 @@ pub(super) struct Wanted<'a> {
 /// One ID of a line.
 struct Found {
     place: Range<usize>,
+    id: Id,
     parts: Parts,
 }
 
@@ -44,9 +52,17 @@ impl Decoder {
     /// # Errors
     /// Those of the layout; `OUT_OF_RANGE` for a form or an instant that is not there, `SPEC` for one that cannot be understood.
     pub(super) fn new(wanted: &Wanted<'_>) -> Result<Self> {
-        let (layout, _) = of_layout(wanted.layout)?;
+        // A system that is read, and never minted, has no preset.
+        let system = systems::find(wanted.layout)?;
+        let layout = match (of_layout(wanted.layout), &system) {
+            (Ok((layout, _)), _) => layout,
+            (Err(_), Some(system)) => system.layout.clone(),
+            (Err(error), None) => return Err(error),
+        };
+        let system = system.filter(|_| of_layout(wanted.layout).is_err());
         let (since_ms, until_ms) = instants(("--since", wanted.since), ("--until", wanted.until))?;
-        Ok(Decoder { layout, format: wanted.text.parse()?, since_ms, until_ms, strict: wanted.strict, json: wanted.json })
+        let lowest = layout.node_fields().iter().chain([layout.sequence()]).find(|field| field.shift() == 0).map_or(0, Field::max);
+        Ok(Decoder { lowest, system, layout, format: wanted.text.parse()?, since_ms, until_ms, strict: wanted.strict, json: wanted.json })
     }
 
     /// Decodes each of these; one that cannot be is told, and the others go on.
@@ -54,8 +70,8 @@ impl Decoder {
         let mut status = DONE;
         let mut rows = Vec::new();
         for text in ids {
-            match Id::parse(text.trim(), self.format).and_then(|id| self.layout.decode(id)) {
-                Ok(parts) if self.is_wanted(parts.unix_ms()) => rows.push(parts),
+            match self.parse(text.trim()).and_then(|id| Ok((id, self.parts(id)?))) {
+                Ok((id, parts)) if self.is_wanted(parts.unix_ms()) => rows.push((id, parts)),
                 Ok(_) => {}
                 Err(error) if self.strict => return Err(error.into()),
                 Err(error) => {
@@ -64,14 +80,58 @@ impl Decoder {
                 }
             }
         }
+        for (id, _) in &rows {
+            if let Some(note) = self.rounded(*id) {
+                screen.tell(&format!("frazil: {note}"))?;
+            }
+        }
         if self.json {
-            for parts in &rows {
-                screen.print(&format!("{}\n", parts_to_json(parts)))?;
+            for (id, parts) in &rows {
+                screen.print(&format!("{}\n", self.json(*id, parts)))?;
             }
         } else if !rows.is_empty() {
             screen.table(&table(&self.layout, &rows))?;
         }
         Ok(status)
+    }
+
+    /// Parses a text as every command reads it.
+    fn parse(&self, text: &str) -> Result<Id> {
+        if self.format != TextFormat::Decimal {
+            return Id::parse(text, self.format);
+        }
+        match read(text.as_bytes()) {
+            Written::Number(number, _) => Ok(id_of_bits(number)),
+            Written::Refused(reason) if reason != Reason::NotANumber => {
+                Err(Error::new(ErrorKind::IdInvalid, format!("{} is not an ID: {}", shown(text), reason.meaning())))
+            }
+            _ => Id::parse(text, self.format),
+        }
+    }
+
+    /// Takes an ID apart, as its system has its bits.
+    fn parts(&self, id: Id) -> Result<Parts> {
+        let moved = self.system.as_ref().map_or(Some(id), |system| system.read(id));
+        let foreign =
+            || Error::new(ErrorKind::IdInvalid, format!("{id} is no ID of {}", self.system.as_ref().map_or("it", |system| system.name)));
+        self.layout.decode(moved.ok_or_else(foreign)?)
+    }
+
+    fn json(&self, id: Id, parts: &Parts) -> serde_json::Value {
+        let mut told = parts_to_json(parts);
+        told["id"] = json!(id.to_string());
+        told
+    }
+
+    /// The mark of rounding that an ID has, where few exact IDs have it.
+    fn rounded(&self, id: Id) -> Option<String> {
+        let rounded = rounding::find(id.get() as u64).filter(|rounded| match rounded.mark {
+            // An ID whose lowest field is 0 is a double in any case.
+            Mark::Double | Mark::DoubleOfDigits(_) => id.get() as u64 & self.lowest != 0,
+            _ => true,
+        })?;
+        let (count, first, last) = (grouped(rounded.count()), rounded.origins.start(), rounded.origins.end());
+        Some(format!("{id} may have been rounded {}: {count} IDs become this number, {first} to {last}", rounded.by()))
     }
 
     /// Decodes the IDs within each line, as the lines come.
@@ -121,10 +181,22 @@ impl Decoder {
         self.since_ms.is_none_or(|since| unix_ms >= since) && self.until_ms.is_none_or(|until| unix_ms < until)
     }
 
+    /// The ID that a line is, if it is one and no more.
+    fn alone(&self, line: &[u8]) -> Option<(Id, Parts)> {
+        // Longer than any way of writing one.
+        let number = (self.format == TextFormat::Decimal && line.len() <= 100).then(|| read(line))?;
+        let Written::Number(number, _) = number else { return None };
+        let id = id_of_bits(number);
+        Some((id, self.parts(id).ok()?))
+    }
+
     /// The IDs of a line that are wanted. A line that is nothing but a number is meant as an ID; within a text a number is one if it has a time that an
     /// ID can have.
     fn find(&self, line: &[u8]) -> Vec<Found> {
         let alone = content(line);
+        if let Some((id, parts)) = self.alone(line) {
+            return self.is_wanted(parts.unix_ms()).then_some(Found { place: alone, id, parts }).into_iter().collect();
+        }
         let found = words(line).filter(|word| self.format != TextFormat::Decimal || is_integer(line, word)).filter_map(|place| {
             let text = str::from_utf8(&line[place.clone()]).ok()?;
             // Cheaper than an error's text.
@@ -133,9 +205,10 @@ impl Decoder {
             } else {
                 text.len() == self.format.width()
             };
-            let parts = fits.then(|| Id::parse(text, self.format).and_then(|id| self.layout.decode(id)).ok()).flatten()?;
+            let id = fits.then(|| Id::parse(text, self.format).ok()).flatten()?;
+            let parts = self.parts(id).ok()?;
             let can_be = place == alone || self.can_be(parts.unix_ms());
-            (can_be && self.is_wanted(parts.unix_ms())).then_some(Found { place, parts })
+            (can_be && self.is_wanted(parts.unix_ms())).then_some(Found { place, id, parts })
         });
         found.collect()
     }
@@ -153,9 +226,13 @@ impl Decoder {
             return None;
         }
         let text = String::from_utf8_lossy(&line[place]).into_owned();
-        let parsed = Id::parse(&text, self.format).and_then(|id| self.layout.decode(id));
-        let digits = text.strip_prefix('-').unwrap_or(&text);
-        let looks_meant = self.strict || (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
+        let parsed = self.parse(&text).and_then(|id| self.parts(id));
+        let looks_meant = self.strict
+            || match read(text.as_bytes()) {
+                Written::Number(..) => true,
+                Written::Refused(reason) => reason.is_lossy() || matches!(reason, Reason::Negative | Reason::Above63Bits),
+                Written::Empty => false,
+            };
         match parsed {
             // In no range that was asked for.
             Ok(_) => None,
@@ -167,7 +244,7 @@ impl Decoder {
     fn print(&self, line: &[u8], number: u64, found: &[Found], screen: &mut Screen<'_>) -> Result<(), Stop> {
         if self.json {
             for found in found {
-                let mut told = parts_to_json(&found.parts);
+                let mut told = self.json(found.id, &found.parts);
                 told["line"] = json!(number);
                 screen.print(&format!("{told}\n"))?;
             }
@@ -177,7 +254,7 @@ impl Decoder {
             return Ok(());
         }
         let mut printed = 0;
-        for Found { place, parts } in found {
+        for Found { place, parts, .. } in found {
             screen.bytes(&line[printed..place.end])?;
             let note = screen.paint(Tone::Good, &format!("[{}]", note(parts)));
             screen.print(&format!(" {note}"))?;
@@ -241,15 +318,15 @@ pub(super) fn note(parts: &Parts) -> String {
     format!("{} {fields}sequence={}", show_instant(parts.unix_ms()), parts.sequence())
 }
 
-fn table(layout: &Layout, rows: &[Parts]) -> Table {
+fn table(layout: &Layout, rows: &[(Id, Parts)]) -> Table {
     let mut table = Table::new().number_column("id").text_column("time");
     for field in layout.node_fields() {
         table = table.number_column(field.name());
     }
     table = table.number_column("sequence");
-    for parts in rows {
+    for (id, parts) in rows {
         let fields = parts.fields().map(|(_, value)| value.to_string());
-        table.row([parts.id().to_string(), show_instant(parts.unix_ms())].into_iter().chain(fields).chain([parts.sequence().to_string()]));
+        table.row([id.to_string(), show_instant(parts.unix_ms())].into_iter().chain(fields).chain([parts.sequence().to_string()]));
     }
     table
 }

@@ -2,14 +2,15 @@
 
 mod forms;
 mod score;
-mod systems;
+pub(super) mod systems;
 #[cfg(test)]
 mod tests;
 
 use super::decode::note;
 use super::screen::{Outcome, Screen, Stop, Tone, grouped, plain, wrapped};
 use super::status::{DONE, FAILED};
-use forms::{DOUBLE, Form, Other};
+use forms::{DOUBLE, FLOAT, Form, Other};
+use frazil::admin::foreign::rounding::{self, Mark};
 use frazil::admin::{LayoutBits, Shape, id_of_bits, show_duration, show_span, shown, system_ms};
 use frazil::bindings::show_instant;
 use frazil::{Field, Id, Parts, Result, TextFormat};
@@ -25,10 +26,19 @@ const LEAST: f64 = 0.001;
 const SHARES: f64 = 0.1;
 /// The part of IDs that are of another system than the one that their surroundings name, or of a public one and written as those are not.
 const ODD: f64 = 0.001;
-/// The share of inspected IDs that have been through a JavaScript number.
+/// The weight of everything that is none of the systems: others, hashes, random numbers. Half of it is even over all numbers, half over
+/// their lengths.
+const NONE: f64 = 8.0;
+/// The share of inspected IDs that a program has rounded, and of those that are written as floats are.
 const ROUNDED: f64 = 0.05;
-/// So many of the numbers that round to one are printed.
-const CANDIDATES: usize = 4;
+const ROUNDED_IN_FULL: f64 = 0.01;
+const ROUNDED_IF_FLOAT: f64 = 0.5;
+/// A double in full is called rounded from this share on. Below it, it is an ID that ends with zeros.
+const NOTICED: f64 = 0.1;
+/// An original is named if it is so much likelier than the others together.
+const NAMED: f64 = 0.9;
+/// So many origins are looked at, and listed in JSON.
+const MOST_ORIGINS: u64 = 2048;
 
 /// One ID, read.
 struct Inspection {
@@ -37,6 +47,8 @@ struct Inspection {
     /// The readings as a number, one for each form that the text may have.
     numbers: Vec<Number>,
     readings: Vec<Reading>,
+    /// The share of none of them; until the others are known, a weight.
+    none: f64,
     /// Why it is no ID, or what other ID it is.
     others: Vec<Form>,
 }
@@ -45,16 +57,17 @@ struct Number {
     id: Id,
     how: &'static str,
     rounded: Option<Rounded>,
+    /// The double that it is, as an exact ID may be too.
+    double: Option<Rounded>,
 }
 
-/// The IDs that a JavaScript number may have rounded to this one.
+/// The IDs that a program may have rounded to this one.
 struct Rounded {
-    /// The likelihood of that.
+    /// The likelihood that one of the others was.
     share: f64,
-    first: Id,
-    last: Id,
-    /// The likeliest, in the layout of the first reading.
-    best: Vec<Parts>,
+    found: rounding::Rounded,
+    /// The original, in the layout of the first reading, where hardly another can be.
+    named: Option<Parts>,
 }
 
 /// Systems whose IDs have the same bits, and what they say of an ID.
@@ -62,6 +75,8 @@ struct Reading {
     /// With what each calls its fields; the likeliest first.
     systems: Vec<(&'static str, Parts)>,
     layout: String,
+    /// The order of the fields of a system whose bits were moved.
+    order: Option<&'static str>,
     shape: Shape,
     since_epoch_ms: i64,
     how: &'static str,
@@ -80,8 +95,9 @@ struct Reading {
 impl Inspection {
     fn new(text: &str, now_ms: i64) -> Result<Self> {
         let systems = systems::all()?;
-        let mut inspection = Inspection { text: text.to_owned(), now_ms, numbers: Vec::new(), readings: Vec::new(), others: Vec::new() };
-        for form in forms::read(text) {
+        let mut inspection =
+            Inspection { text: text.to_owned(), now_ms, numbers: Vec::new(), readings: Vec::new(), none: 0.0, others: Vec::new() };
+        for form in forms::forms(text) {
             match form {
                 Form::Number { id, how, chance, of } => inspection.add(id, how, chance, of, &systems),
                 other => inspection.others.push(other),
@@ -93,23 +109,32 @@ impl Inspection {
 
     /// Reads a number as every system's.
     fn add(&mut self, id: Id, how: &'static str, chance: f64, named: Option<&str>, systems: &[System]) {
-        let is_double = how == DOUBLE;
-        let may_be_rounded = is_double || (id.looks_rounded() && chance == 1.0);
-        let prior = if is_double { 1.0 } else { ROUNDED };
-        let origins = if may_be_rounded { origins(id) } else { id..=id };
+        let prior = if how == DOUBLE {
+            1.0
+        } else if how == FLOAT {
+            ROUNDED_IF_FLOAT
+        } else {
+            ROUNDED
+        };
+        let found = rounding::find(id.get() as u64).filter(|_| chance == 1.0);
+        let is_full = found.as_ref().is_some_and(|found| matches!(found.mark, Mark::Double | Mark::DoubleOfDigits(_)));
+        let prior = if is_full && prior == ROUNDED { ROUNDED_IN_FULL } else { prior };
+        let (origins, weight_of_each) = found.as_ref().map_or((Vec::new(), 0.0), |found| sample(found));
         let (mut as_it_is, mut rounded) = (0.0, 0.0);
+        let even = 0.5 * 0.5_f64.powi(63) + 0.5 * 0.5_f64.powi(bits(id.get() as u64) as i32 - 1) / 63.0;
+        self.none += NONE * chance * even * if named.is_some() || how == DOUBLE { ODD } else { 1.0 };
         let mut likeliest: Option<(f64, &System)> = None;
         for system in systems {
-            let of = |id: Id| score::likelihood(system, id, self.now_ms).map_or(0.0, f64::exp);
-            let (own, all) = (of(id), if may_be_rounded { ids(&origins).map(of).sum() } else { 0.0 });
+            let of = |id: Id| system.read(id).and_then(|id| score::likelihood(system, id, self.now_ms)).map_or(0.0, f64::exp);
+            let (own, all) = (of(id), origins.iter().map(|id| of(*id)).sum::<f64>() * weight_of_each);
             let is_odd = match named {
                 Some(name) => name != system.name,
-                None => system.is_public && !matches!(how, "decimal" | DOUBLE),
+                None => system.is_public && !matches!(how, "decimal" | DOUBLE | FLOAT),
             };
             let chance = if is_odd { chance * ODD } else { chance };
-            let weight = chance * if may_be_rounded { (1.0 - prior) * own + prior * all } else { own };
-            as_it_is += (1.0 - prior) * own;
-            rounded += prior * all;
+            let weight = chance * if found.is_some() { (1.0 - prior) * own + prior * all } else { own };
+            as_it_is += (1.0 - prior) * own + if how == DOUBLE { 0.0 } else { prior * own };
+            rounded += prior * if how == DOUBLE { all } else { (all - own).max(0.0) };
             if weight > 0.0 {
                 if likeliest.as_ref().is_none_or(|(most, _)| weight > *most) {
                     likeliest = Some((weight, system));
@@ -117,24 +142,31 @@ impl Inspection {
                 self.take(system, id, how, weight, named == Some(system.name));
             }
         }
-        let rounded = likeliest.filter(|_| may_be_rounded).map(|(_, system)| {
-            let of = |id: &Id| score::likelihood(system, *id, self.now_ms).unwrap_or(f64::NEG_INFINITY);
-            let mut best: Vec<Id> = ids(&origins).collect();
-            best.sort_by(|a, b| of(b).total_cmp(&of(a)));
-            let best = best.into_iter().take(CANDIDATES).filter_map(|id| system.layout.decode(id).ok()).collect();
-            Rounded { share: rounded / (as_it_is + rounded), first: *origins.start(), last: *origins.end(), best }
+        let rounded = found.map(|found| {
+            let named =
+                likeliest.filter(|(_, system)| found.count() <= MOST_ORIGINS && system.order().is_none()).and_then(|(_, system)| {
+                    let of = |id: Id| score::likelihood(system, id, self.now_ms).map_or(0.0, f64::exp);
+                    let best = *origins.iter().max_by(|a, b| of(**a).total_cmp(&of(**b)))?;
+                    let is_clear = of(best) >= NAMED * origins.iter().map(|id| of(*id)).sum::<f64>();
+                    is_clear.then(|| system.layout.decode(best).ok()).flatten()
+                });
+            Rounded { share: rounded / (as_it_is + rounded), found, named }
         });
-        self.numbers.push(Number { id, how, rounded });
+        let is_noticed =
+            |rounded: &Rounded| !matches!(rounded.found.mark, Mark::Double | Mark::DoubleOfDigits(_)) || rounded.share >= NOTICED;
+        let (rounded, double) = rounded.map_or((None, None), |one| if is_noticed(&one) { (Some(one), None) } else { (None, Some(one)) });
+        self.numbers.push(Number { id, how, rounded, double });
     }
 
     /// Adds a system to the reading with the same bits.
     fn take(&mut self, system: &System, id: Id, how: &'static str, weight: f64, is_named: bool) {
-        let Ok(parts) = system.layout.decode(id) else { return };
+        let Some(parts) = system.read(id).and_then(|id| system.layout.decode(id).ok()) else { return };
         let shape = system.layout.shape();
-        let at = self.readings.iter().position(|reading| reading.shape == shape && reading.how == how);
+        let at = self.readings.iter().position(|reading| reading.shape == shape && reading.how == how && reading.order == system.order());
         let at = at.unwrap_or_else(|| {
             self.readings.push(Reading {
-                layout: system.layout.to_string(),
+                layout: system.order().map_or_else(|| system.layout.to_string(), str::to_owned),
+                order: system.order(),
                 shape,
                 since_epoch_ms: parts.unix_ms().saturating_sub(system.layout.epoch_ms()),
                 systems: Vec::new(),
@@ -170,7 +202,8 @@ impl Inspection {
     }
 
     fn rank(&mut self) {
-        let total: f64 = self.readings.iter().map(|reading| reading.share).sum();
+        let total: f64 = self.readings.iter().map(|reading| reading.share).sum::<f64>() + self.none;
+        self.none /= if total > 0.0 { total } else { 1.0 };
         self.readings.sort_by(|a, b| b.share.total_cmp(&a.share));
         let (most, first_is_public) = self.readings.first().map_or((0.0, false), |first| (first.share, first.is_public));
         for (at, reading) in self.readings.iter_mut().enumerate() {
@@ -196,14 +229,12 @@ impl Inspection {
         let numbers: Vec<_> = self
             .numbers
             .iter()
-            .map(|Number { id, how, rounded }| {
-                let rounded = rounded.as_ref().map(|Rounded { share, first, last, .. }| {
-                    json!({
-                        "share": share,
-                        "first": first.to_string(),
-                        "last": last.to_string(),
-                        "candidates": ids(&(*first..=*last)).map(|id| id.to_string()).collect::<Vec<_>>(),
-                    })
+            .map(|Number { id, how, rounded, double }| {
+                let rounded = rounded.as_ref().or(double.as_ref()).map(|Rounded { share, found, .. }| {
+                    let (first, last) = (found.origins.start().to_string(), found.origins.end().to_string());
+                    let listed = if found.count() <= MOST_ORIGINS { found.origins.clone() } else { 1..=0 };
+                    let candidates: Vec<_> = listed.map(|id| id.to_string()).collect();
+                    json!({ "share": share, "by": found.by(), "count": found.count(), "first": first, "last": last, "candidates": candidates })
                 });
                 json!({ "id": id.to_string(), "written": how, "forms": forms(*id), "rounded": rounded })
             })
@@ -220,7 +251,7 @@ impl Inspection {
                 Form::Number { .. } => None,
             })
             .collect();
-        json!({ "text": self.text, "numbers": numbers, "readings": readings, "others": others })
+        json!({ "text": self.text, "numbers": numbers, "readings": readings, "none": (self.none * 10_000.0).round() / 10_000.0, "others": others })
     }
 
     fn print(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
@@ -246,6 +277,9 @@ impl Inspection {
         for reading in printed {
             reading.print(self.now_ms, several, screen)?;
         }
+        if !self.numbers.is_empty() && self.none >= LEAST {
+            screen.print(&format!("\n     none of these ({}): another system, a random number or a hash\n", percent(self.none)))?;
+        }
         let first: Vec<_> = self.readings.iter().filter(|reading| reading.rank == 1).collect();
         let note = if !first.is_empty() && first.iter().all(|reading| reading.is_at_the_epoch()) {
             "Numbers as small as this lie at the beginning of every layout. Most of them are plain counters: AUTO_INCREMENT, a sequence, a segment."
@@ -261,20 +295,26 @@ impl Inspection {
 
 impl Number {
     fn print(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
-        let Number { id, how, rounded } = self;
+        let Number { id, how, rounded, double } = self;
         let bits = bits(id.get() as u64);
         let forms =
             [TextFormat::Base62, TextFormat::Base32, TextFormat::Hex].map(|format| format!("{} {}", format.name(), id.text(format)));
         let (whole, noun) =
             (if *how == "decimal" { String::new() } else { format!(" in {how}: {id}") }, if bits == 1 { "bit" } else { "bits" });
         screen.print(&format!("  a number of {bits} {noun}{whole}\n  {}\n", forms.join(", ")))?;
-        let Some(Rounded { share, first, last, best }) = rounded else { return Ok(()) };
+        let Some(Rounded { share, found, named }) = rounded.as_ref().or(double.as_ref()) else { return Ok(()) };
+        let (count, first, last) = (grouped(found.count()), found.origins.start(), found.origins.end());
+        if double.is_some() {
+            let text = format!(
+                "a double holds it, as it holds every ID that ends with zeros: it may also be rounded, {count} IDs become it, {first} to {last}"
+            );
+            return screen.print(&wrapped(&screen.paint(Tone::Quiet, &text), 2, 2));
+        }
         let verdict = if *share >= 0.5 { "was probably rounded" } else { "may have been rounded" };
-        let text = screen.paint(Tone::Warn, &format!("it {verdict} by a JavaScript number ({})", percent(*share)));
-        let count = grouped((last.get() - first.get() + 1) as u64);
-        screen.print(&format!("  {text}: {count} IDs become this number,\n  {first} to {last}. The likeliest:\n"))?;
-        for parts in best {
-            screen.print(&format!("    {}  {}\n", parts.id(), note(parts)))?;
+        let text = screen.paint(Tone::Warn, &format!("it {verdict} {} ({})", found.by(), percent(*share)));
+        screen.print(&format!("  {text}: {count} IDs become this number,\n  {first} to {last}\n"))?;
+        if let Some(parts) = named {
+            screen.print(&format!("  the likeliest by far: {}  {}\n", parts.id(), note(parts)))?;
         }
         Ok(())
     }
@@ -421,23 +461,12 @@ fn bits(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
 }
 
-/// The IDs that become the same JavaScript number.
-fn origins(id: Id) -> std::ops::RangeInclusive<Id> {
-    let double = id.get() as f64;
-    let same = |number: i64| number as f64 == double;
-    // At most half a unit in the last place on either side: 512 for 63 bits.
-    let (mut first, mut last) = (id.get(), id.get());
-    while first > 0 && same(first - 1) {
-        first -= 1;
-    }
-    while last < i64::MAX && same(last + 1) {
-        last += 1;
-    }
-    id_of_bits(first as u64)..=id_of_bits(last as u64)
-}
-
-fn ids(range: &std::ops::RangeInclusive<Id>) -> impl Iterator<Item = Id> + use<> {
-    (range.start().get()..=range.end().get()).map(|number| id_of_bits(number as u64))
+/// Origins of a number, evenly taken where they are many, and the number of origins that each stands for.
+fn sample(found: &rounding::Rounded) -> (Vec<Id>, f64) {
+    let (first, count) = (*found.origins.start(), found.count());
+    let taken = count.min(MOST_ORIGINS);
+    let ids = (0..taken).map(|at| id_of_bits(first + (u128::from(at) * u128::from(count) / u128::from(taken)) as u64));
+    (ids.collect(), count as f64 / taken as f64)
 }
 
 fn percent(share: f64) -> String {

@@ -15,13 +15,17 @@ After Ctrl-C, a crash or a full disk the same command goes on from what was read
 pub(in super::super) struct MergeAudit {
     /// The IDs' layout: a preset's name, the fields ("time:41@1ms node:10 sequence:12 epoch:2025-01-01"), or a whole spec
     pub(super) layout: String,
-    /// Two or more: a file with one ID a line; a .csv or .tsv file; postgresql://..., mysql://..., or env:NAME, the
-    /// variable that holds the URL. One alone is audited for itself
+    /// Two or more: a file with one ID a line; a .csv or .tsv file; lines of JSON (.jsonl, .ndjson, .json); a dump
+    /// (.sql); an SQLite file (.db, .sqlite) with --query; postgresql://..., mysql://..., or env:NAME, the variable that
+    /// holds the URL. One alone is audited for itself
     #[arg(required = true, verbatim_doc_comment)]
     pub(super) sources: Vec<String>,
-    /// The column of CSV and TSV files
+    /// The column of CSV and TSV files and of dumps, and the key in lines of JSON
     #[arg(long, value_name = "NAME", default_value = "id")]
     pub(super) column: String,
+    /// The character between the columns of CSV files [default: the one of , ; | and tab that the first row has]
+    #[arg(long, value_name = "C")]
+    pub(super) delimiter: Option<char>,
     /// The query for databases, run in a read-only transaction; it returns one column
     #[arg(long, value_name = "SQL")]
     pub(super) query: Option<String>,

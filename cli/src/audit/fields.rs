@@ -1,17 +1,15 @@
 //! A layout made ready for a hundred million IDs: shifts and masks, and no allocation.
 
+use super::rounding::Bits;
 use frazil::admin::{LayoutBits, Start};
 use frazil::{Field, Layout};
 
 pub(super) struct Fields {
     layout: Layout,
-    /// The first sequence of a tick, where the policy is known.
-    pub(super) start: Option<Start>,
     time_shift: u32,
     last_tick: u64,
     node_fields: Vec<Field>,
-    /// The bits of the lowest field.
-    lowest: u64,
+    bits: Bits,
     early_ms: i64,
     late_ms: i64,
 }
@@ -43,11 +41,15 @@ impl Fields {
         // Time that the field can hold and a date cannot is no time: such an ID is of another layout.
         let last_tick = layout.last_tick();
         Fields {
-            start,
             time_shift: layout.time_shift(),
             last_tick,
             node_fields: layout.node_fields().to_vec(),
-            lowest: layout.node_fields().iter().chain([layout.sequence()]).find(|field| field.shift() == 0).map_or(0, Field::max),
+            bits: Bits {
+                time_shift: layout.time_shift(),
+                sequence: if layout.sequence().shift() == 0 { layout.sequence().bits() } else { 0 },
+                lowest: layout.node_fields().iter().chain([layout.sequence()]).find(|field| field.shift() == 0).map_or(0, Field::max),
+                starts: start.map(|start| start.values()),
+            },
             early_ms: layout.epoch_ms().saturating_add(EARLY_MS),
             late_ms: now_ms.saturating_add(LATE_MS),
             layout: layout.clone(),
@@ -58,14 +60,10 @@ impl Fields {
         &self.layout
     }
 
+    /// The bits that tell whether IDs were rounded.
     #[inline]
-    pub(super) fn lowest(&self) -> u64 {
-        self.lowest
-    }
-
-    /// The width of the sequence, if that is the lowest field; else 0.
-    pub(super) fn lowest_sequence_bits(&self) -> u32 {
-        if self.layout.sequence().shift() == 0 { self.layout.sequence().bits() } else { 0 }
+    pub(super) fn bits(&self) -> &Bits {
+        &self.bits
     }
 
     /// The value of the lowest node field in a node number.

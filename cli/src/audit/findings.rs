@@ -1,19 +1,22 @@
 //! The findings of an audit: their meaning, and the fix.
 
 use super::fields::Fields;
-use super::number::Broken;
 use super::order::Says;
 use super::progress::{counted, grouped};
 use super::reading::Reading;
 use super::record::{Example, Sample};
-use super::rounding::Rounding;
+use super::rounding::{BY_DOUBLE, Rounding};
 use super::tally::{Tally, Use};
 use frazil::Layout;
+use frazil::admin::foreign::Reason as Broken;
 use frazil::admin::{id_of_bits, show_span};
 use frazil::bindings::show_instant;
+use std::collections::BTreeMap;
 
-/// Below this share, numbers that look rounded may do so by chance.
-const ROUNDED_SHARE: u64 = 10;
+/// A source with more IDs than a part of so many that have no possible time is another layout's, and nothing else is said of it.
+const REFUTED: u64 = 10;
+/// Fewer node numbers may be a fleet's.
+const MANY_NODES: usize = 100;
 
 /// The kind of a note: what cannot be told is no finding.
 pub(super) const UNKNOWN: &str = "rounding_unknown";
@@ -112,31 +115,51 @@ pub(super) fn of(
             format!("{} of {name} from the first hour of the epoch", ids(&part.early)),
             "numbers of a counter, another layout, or a clock that was not set",
         );
-        let mend = "export them again as text; where the database itself holds them, the IDs are lost: pass IDs as strings or BigInt";
-        let share = |sample: &Sample| format!("{} of {} IDs of {name}", grouped(sample.count), grouped(part.roundable));
-        if part.rounded.count >= 3 && part.rounded.count * 100 > part.roundable * ROUNDED_SHARE {
-            let says = format!("{} look rounded by JavaScript or a spreadsheet", share(&part.rounded));
-            add("rounded", &part.rounded, says, mend);
+        // What rests on the layout is withheld where the layout is refuted.
+        let strange = part.too_wide.count + part.future.count + part.early.count;
+        if strange * REFUTED > part.ids {
             continue;
         }
+        let mut nodes: BTreeMap<u64, u64> = BTreeMap::new();
+        for ((node, _), times) in tally.nodes.iter().filter(|((_, of), _)| *of == source) {
+            *nodes.entry(fields.lowest_node_field(*node)).or_default() += times.ids;
+        }
+        if let Some(says) = foreign_layout(tally, fields, source, name) {
+            let mend = "a fleet of that size has such IDs; otherwise look what another layout makes of some: frazil inspect ID";
+            add("layout", &Sample { count: part.ids, examples: Vec::new() }, says, mend);
+        }
+        let mend = "export them again as text; where the database itself holds them, the IDs are lost: pass IDs as strings or BigInt";
         let sample = &part.doubles.sample;
-        let nodes = tally.nodes.keys().filter(|(_, of)| *of == source).map(|(node, _)| *node);
-        let (kind, says, mend) = match part.doubles.says(fields, nodes) {
-            Rounding::No => continue,
-            Rounding::Yes => {
-                let by = "a float column, Lua, C# or SQL's DOUBLE has rounded the source";
-                ("rounded", format!("{} are what a double leaves of an ID: {by}", share(sample)), mend)
+        let perhaps = |why: String| (UNKNOWN, unknown(name, &why), COMPARE, sample.clone());
+        let of_all = |count: u64| {
+            if count == part.roundable {
+                format!("all {}", grouped(count))
+            } else {
+                format!("{} of {}", grouped(count), grouped(part.roundable))
             }
-            Rounding::SequenceIsZero => {
+        };
+        let (kind, says, mend, sample) = match part.doubles.says(fields.bits(), &nodes.into_iter().collect::<Vec<_>>()) {
+            Rounding::No => continue,
+            Rounding::Yes(share) => {
+                let says = format!("about {} of the {} IDs of {name} were rounded {}", share.shown(), grouped(part.roundable), share.by);
+                let count = ((share.share * part.roundable as f64) as u64).clamp(1, part.roundable);
+                let examples = if share.by == BY_DOUBLE { &sample.examples } else { &part.rounded.examples };
+                ("rounded", says, mend, Sample { count, examples: examples.clone() })
+            }
+            Rounding::Perhaps(share) => {
+                perhaps(format!("about {} of its IDs look rounded {}, and exact ones seldom do", share.shown(), share.by))
+            }
+            Rounding::SequenceIsZero(count) => {
                 let why = "have sequence 0, as a double leaves it, and as a tick has it that begins at 0 and holds one ID";
-                (UNKNOWN, unknown(name, sample, why), COMPARE)
+                perhaps(format!("{} IDs {why}", of_all(count)))
             }
             Rounding::NodeIsMultipleOf(number) => {
                 let why = format!("have a multiple of {number} as {}, as a double leaves it", fields.lowest_node_name());
-                (UNKNOWN, unknown(name, sample, &why), COMPARE)
+                perhaps(format!("{} IDs {why}", of_all(sample.count)))
             }
         };
-        add(kind, sample, says, mend);
+        // A note is about the source, also where no ID is an example.
+        add(kind, &Sample { count: sample.count.max(1), ..sample }, says, mend);
     }
     for (source, reading) in readings.iter().enumerate() {
         let name = names[source];
@@ -146,18 +169,45 @@ pub(super) fn of(
         if let Says::Back { steps, largest_ms, line } = reading.order.says() {
             let by = show_span(largest_ms as f64);
             let says = format!("{} back in time in {name}, by {by} at most, at line {line}", counted(steps, "step"));
-            add("clock", steps, says, "a clock went back, or two machines' clocks differ: look at NTP, and at rollback= of the generators");
+            // A clock seldom goes back by most of the time that a source spans.
+            let span = tally.parts[source].times.map_or(0, |(first, last)| last - first);
+            if largest_ms.saturating_mul(4) > span {
+                let causes = "two tables in a row step back once, by most of their time; a column that was cut to a number of characters \
+                              steps back where the digits would have become more; rows that were copied stand below later ones";
+                add("order", steps, says, causes);
+            } else {
+                add(
+                    "clock",
+                    steps,
+                    says,
+                    "a clock went back, or two machines' clocks differ: look at NTP, and at rollback= of the generators",
+                );
+            }
         }
         if reading.broken_lines() > 0 {
             let lines = counted(reading.broken_lines(), "line");
             let (of_a_spreadsheet, mend) = match reading.broken.get(&Broken::Spreadsheet) {
-                None => (String::new(), "export the column alone, as text"),
+                None => (String::new(), export_instead(reading)),
                 Some(count) => (
                     format!(", {} of them as a spreadsheet shows large numbers (1.7E+17)", grouped(*count)),
                     "the digits are lost there: export the column again, and have the spreadsheet read it as text",
                 ),
             };
             add("broken", reading.broken_lines(), format!("{lines} of {name} without an ID{of_a_spreadsheet}"), mend);
+        }
+        // A float type wrote each of them, and none is one that only an exact type can hold.
+        if reading.floats > 0 && reading.exact_floats == 0 {
+            let says = format!(
+                "{} of {name} written with a point or an exponent, as a float is, and all of them are doubles: whether they were rounded cannot be \
+                 told",
+                counted(reading.floats, "ID")
+            );
+            add(
+                "floats",
+                reading.floats,
+                says,
+                "export the column as integers or as text: CAST(id AS text), dtype={'id': 'Int64'} in pandas",
+            );
         }
         if reading.ids == 0 {
             add("empty", 0, format!("{name} holds no ID"), "look whether the export failed");
@@ -174,18 +224,58 @@ pub(super) fn of(
                 counted(overlaps.len() as u64, "node number"),
                 counted(ticks, "tick")
             ),
-            mend: "two generators had one number, and only chance kept their IDs apart: give each server its own. Where the sources share \
-                   their generators, or one store, say --shared-nodes",
+            mend: if tally.pairs.is_empty() {
+                "two generators had one number, and only chance kept their IDs apart: give each server its own. Where the sources share \
+                 their generators, or one store, say --shared-nodes"
+            } else {
+                "two generators had one number, or rows were copied: a copy has the ID and the content of its original, so compare the rows \
+                 of some duplicates. Give each server its own number. Where the sources share their generators, or one store, say \
+                 --shared-nodes"
+            },
             examples: Vec::new(),
         });
     }
     found
 }
 
+/// Returns the export that avoids the reason that most of a source's broken lines have.
+fn export_instead(reading: &Reading) -> &'static str {
+    match reading.broken.iter().max_by_key(|(_, count)| **count).map(|(reason, _)| *reason) {
+        Some(Broken::Fraction) => {
+            "a float column has lost the digits: export the column as text, from the database: CAST(id AS text); in pandas dtype={'id': 'Int64'}"
+        }
+        Some(Broken::NotUtf8) => "save the file as UTF-8",
+        Some(Broken::NoColumn) => "look whether --delimiter is right, and export the column alone, as text",
+        Some(Broken::Null) => "rows without an ID: export those that have one, WHERE id IS NOT NULL",
+        Some(Broken::Ambiguous) => "export the column without separators of thousands",
+        Some(Broken::Above63Bits | Broken::Negative) => "another kind of ID, or a hash: export the column that holds IDs of 63 bits",
+        _ => "export the column alone, as text",
+    }
+}
+
 const COMPARE: &str = "compare some of them with the database";
 
-fn unknown(name: &str, sample: &Sample, why: &str) -> String {
-    format!("whether {name} was rounded cannot be told: all {} IDs {why}", grouped(sample.count))
+fn unknown(name: &str, why: &str) -> String {
+    format!("whether {name} was rounded cannot be told: {why}")
+}
+
+/// Node numbers that are as many as random ones would be, within a time in which each of them made next to nothing.
+fn foreign_layout(tally: &Tally<'_>, fields: &Fields, source: usize, name: &str) -> Option<String> {
+    let nodes = tally.nodes.keys().filter(|(_, of)| *of == source).count();
+    let (ids, all) = (tally.parts[source].ids as f64, fields.layout().nodes() as f64);
+    let (first, last) = tally.parts[source].times?;
+    let random = all * (1.0 - (-ids / all).exp());
+    // One ID of each number in a minute is a busy fleet.
+    let is_dense = ((last - first) as f64) < 60_000.0 * ids / nodes as f64;
+    (nodes >= MANY_NODES && nodes as f64 > 0.8 * random && is_dense).then(|| {
+        let within = show_span((last - first) as f64);
+        format!(
+            "{} of {name} within {within} have {} of {} node numbers, as if these were random: the layout may be another",
+            counted(ids as u64, "ID"),
+            grouped(nodes as u64),
+            grouped(all as u64)
+        )
+    })
 }
 
 fn instant(fields: &Fields, sample: &Sample) -> String {

@@ -2,10 +2,10 @@
 
 use super::failure::{Failure, Outcome};
 use super::fields::{Fields, When};
-use super::number::{self, Broken};
 use super::progress::{Progress, grouped};
 use super::reading::{Place, Reading};
 use super::record::Record;
+use frazil::admin::foreign::{EXACT_IN_A_DOUBLE, Reason as Broken, Written, read};
 use frazil::admin::shown;
 use frazil::{Error, ErrorKind};
 use std::time::Instant;
@@ -48,20 +48,24 @@ impl Intake<'_> {
     /// `ID_INVALID` where it is broken under `--strict`; `INTERRUPTED`.
     #[inline]
     pub(super) fn take(&mut self, line: u64, bytes: &[u8], behind: Place) -> Outcome<()> {
-        match number::parse(bytes) {
-            Ok(Some(id)) => {
+        match read(bytes) {
+            Written::Number(id, is_float) => {
                 self.place = behind;
                 if let Some(unix_ms) = self.fields.time(id).filter(|unix_ms| self.fields.when(*unix_ms) == When::Plausible) {
                     self.reading.order.next(id, unix_ms, self.fields.layout().tick_ms() as i64, line);
                 }
                 self.reading.ids += 1;
+                if is_float && id > EXACT_IN_A_DOUBLE {
+                    self.reading.floats += 1;
+                    self.reading.exact_floats += u64::from(id as f64 as u64 != id);
+                }
                 self.records.push(Record::new(id, self.source, line));
                 if self.records.len() == self.capacity {
                     self.send(false)?;
                 }
             }
-            Ok(None) => {}
-            Err(why) => return self.broken(line, why, bytes, behind),
+            Written::Empty => {}
+            Written::Refused(why) => return self.broken(line, why, bytes, behind),
         }
         self.pass(behind)
     }
@@ -112,12 +116,20 @@ impl Intake<'_> {
 
 /// The beginning of a file that is no UTF-8 text tells what it is.
 pub(super) fn check_beginning(name: &str, bytes: &[u8]) -> Outcome<()> {
+    // Every second byte of the first digits.
+    let has_zeros = |at: usize| bytes.len() >= 4 && bytes.iter().skip(at).step_by(2).take(8).all(|byte| *byte == 0);
     let is = if bytes.starts_with(b"SQLite format 3\0") {
         "it is an SQLite database: sqlite3 FILE 'select id from items' > ids.txt"
     } else if bytes.starts_with(b"PAR1") {
         "it is Parquet: duckdb -csv -c \"select id from 'FILE'\" > ids.csv"
     } else if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         "it is compressed: unpack it first"
+    } else if has_zeros(0) && !has_zeros(1) {
+        "it is UTF-16 without a mark: iconv -f UTF-16BE -t UTF-8 FILE > ids.txt"
+    } else if has_zeros(1) && !has_zeros(0) {
+        "it is UTF-16 without a mark: iconv -f UTF-16LE -t UTF-8 FILE > ids.txt"
+    } else if bytes.contains(&b'\r') && !bytes.contains(&b'\n') && bytes[..bytes.len() - 1].contains(&b'\r') {
+        "its lines end with CR alone: tr '\\r' '\\n' < FILE > ids.txt, or ids.csv"
     } else if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         "it is UTF-16: iconv -f UTF-16 -t UTF-8 FILE > ids.txt"
     } else {

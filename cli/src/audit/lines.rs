@@ -1,18 +1,37 @@
-//! A file with one ID a line.
+//! A file with one ID a line, or lines of which each holds some.
 
 use super::super::interrupt;
 use super::failure::{Failure, Outcome};
 use super::intake::{Intake, check_beginning};
-use super::number::Broken;
 use super::reading::Place;
+use frazil::admin::foreign::Reason as Broken;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 const LONGEST: u64 = 4096;
+/// A line of a dump has many rows.
+pub(super) const LONGEST_OF_ROWS: u64 = 1 << 26;
+
+/// The texts in a line that should be IDs; the reason for those that are not there.
+pub(super) type Texts<'a> = Vec<Result<&'a [u8], Broken>>;
 
 /// # Errors
 /// `INPUT`, and those of [`Intake::take`].
 pub(super) fn read(file: &File, from: Place, intake: &mut Intake<'_>) -> Outcome<()> {
+    each(file, from, (LONGEST, 0), intake, &mut |line| vec![Ok(line)])
+}
+
+/// Reads lines of at most so many bytes, each with the texts in it; the first of these, so many, were taken before.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn each(
+    file: &File,
+    from: Place,
+    (longest, before): (u64, u64),
+    intake: &mut Intake<'_>,
+    texts: &mut dyn for<'l> FnMut(&'l [u8]) -> Texts<'l>,
+) -> Outcome<()> {
     let at = Failure::input(intake.name);
     let mut input = BufReader::with_capacity(1 << 20, file);
     input.seek(SeekFrom::Start(from.byte)).map_err(&at)?;
@@ -28,17 +47,24 @@ pub(super) fn read(file: &File, from: Place, intake: &mut Intake<'_>) -> Outcome
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = input.by_ref().take(LONGEST).read_until(b'\n', &mut line).map_err(&at)? as u64;
+        let read = input.by_ref().take(longest).read_until(b'\n', &mut line).map_err(&at)? as u64;
         if read == 0 {
             return Ok(());
         }
         place.byte += read;
         place.line += 1;
-        if read == LONGEST && line.last() != Some(&b'\n') {
+        if read == longest && line.last() != Some(&b'\n') {
             place.byte += skip_line(&mut input, intake.name)?;
             intake.broken(place.line, Broken::TooLong, &line, place)?;
         } else {
-            intake.take(place.line, &line, place)?;
+            for text in texts(&line) {
+                place.row += 1;
+                match text {
+                    _ if place.row <= before => {}
+                    Ok(text) => intake.take(place.line, text, place)?,
+                    Err(why) => intake.broken(place.line, why, &line, place)?,
+                }
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 //! [`html`]), and new IDs are made for those that are there twice ([`remap`]).
 
 mod arguments;
+mod dump;
 mod failure;
 mod fields;
 mod findings;
@@ -13,7 +14,6 @@ mod intake;
 mod json;
 mod lines;
 mod merge;
-mod number;
 mod order;
 mod progress;
 mod read;
@@ -82,7 +82,7 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
     let (layout, start) = parse_layout(&arguments.layout)?;
     let fields = Fields::new(&layout, start, system_ms());
     let memory = parse_memory(&arguments.memory)?;
-    let sources = arguments.sources.iter().map(|given| Source::parse(given)).collect::<Outcome<Vec<_>>>()?;
+    let sources = arguments.sources.iter().map(|given| Source::parse(given, arguments.query.is_some())).collect::<Outcome<Vec<_>>>()?;
     check_count(&sources)?;
     check_query(&sources, arguments.query.as_deref())?;
     let script = match arguments.apply_to.as_slice() {
@@ -99,16 +99,17 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
         remap::check_fresh(out)?;
     }
     let folder = arguments.work.clone().unwrap_or_else(|| out.join("work"));
-    let settings = format!("{} {column:?} {strict} {:?}", fields.layout(), arguments.sources.len());
+    let delimiter = arguments.delimiter.map(parse_delimiter).transpose()?;
+    let settings = format!("{} {column:?} {delimiter:?} {strict} {:?}", fields.layout(), arguments.sources.len());
     let mut progress = Progress::new();
     let work = Work::open(&folder, settings, identities)?;
     if work.kept() > 0 {
         let _ = writeln!(err, "frazil: going on from {}: {} need not be read again", folder.display(), counted(work.kept(), "ID"));
     }
-    let how = read::How { fields: &fields, column, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
+    let how = read::How { fields: &fields, column, delimiter, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
     let work = read::read(&sources, &how, work, &mut progress)?;
-    if work.ids() == 0 {
-        let why = "the sources hold no ID at all: look whether the exports failed, and at the lines, which --strict shows";
+    if work.ids() == 0 && work.states().iter().all(|state| state.reading.broken_lines() == 0) {
+        let why = "the sources hold no ID at all, and no line: look whether the exports failed";
         return Err(Failure::Input(why.to_owned()));
     }
 
@@ -194,6 +195,14 @@ fn check_query(sources: &[Source], query: Option<&str>) -> Outcome<()> {
         _ => return Ok(()),
     };
     Err(Error::new(ErrorKind::Spec, why).into())
+}
+
+fn parse_delimiter(given: char) -> Outcome<u8> {
+    u8::try_from(given).ok().filter(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\r\n".contains(byte)).ok_or_else(|| {
+        let why =
+            format!("--delimiter={given:?} is no character between columns: one of ASCII that is no letter, digit, quote or line end");
+        Error::new(ErrorKind::OutOfRange, why).into()
+    })
 }
 
 /// `512M` in bytes.

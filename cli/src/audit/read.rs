@@ -3,12 +3,15 @@
 use super::failure::{Failure, Outcome};
 use super::fields::Fields;
 use super::intake::{Batch, Intake};
+use super::lines::LONGEST_OF_ROWS;
 use super::progress::{Progress, grouped};
+use super::reading::Place;
 use super::record::Record;
 use super::run::Writer;
 use super::source::{Kind, Source};
 use super::work::{State, Work};
-use super::{lines, rows, table};
+use super::{dump, lines, rows, table};
+use std::fs::File;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -18,6 +21,8 @@ use std::time::Instant;
 pub(super) struct How<'a> {
     pub(super) fields: &'a Fields,
     pub(super) column: &'a str,
+    /// The delimiter of CSV files, where it was given.
+    pub(super) delimiter: Option<u8>,
     /// The query for databases; `None` where there is none.
     pub(super) query: &'a str,
     pub(super) strict: bool,
@@ -148,13 +153,11 @@ fn each(
 
 fn one(source: &Source, how: &How<'_>, state: &State, intake: &mut Intake<'_>) -> Outcome<()> {
     let identity = state.identity.as_ref();
-    let with_file = |path: &Path, intake: &mut Intake<'_>, delimiter: Option<u8>| {
+    type Reader<'r> = &'r dyn Fn(&File, &mut Intake<'_>) -> Outcome<()>;
+    let with_file = |path: &Path, intake: &mut Intake<'_>, read: Reader<'_>| {
         let identity = identity.expect("a file has an identity");
         let file = source.open(path, identity)?;
-        match delimiter {
-            None => lines::read(&file, state.place, intake)?,
-            Some(delimiter) => table::read(&file, delimiter, how.column, state.place, intake)?,
-        }
+        read(&file, intake)?;
         source.check(&file, identity)?;
         // Another file may have taken its name.
         match source.identity()? {
@@ -163,8 +166,19 @@ fn one(source: &Source, how: &How<'_>, state: &State, intake: &mut Intake<'_>) -
         }
     };
     match &source.kind {
-        Kind::Text(path) => with_file(path, intake, None),
-        Kind::Csv { path, delimiter } => with_file(path, intake, Some(*delimiter)),
+        Kind::Text(path) => with_file(path, intake, &|file, intake| lines::read(file, state.place, intake)),
+        Kind::Json(path) => with_file(path, intake, &|file, intake| {
+            lines::each(file, state.place, (LONGEST_OF_ROWS, 0), intake, &mut |line| dump::of_json(line, how.column))
+        }),
+        Kind::Dump(path) => with_file(path, intake, &|file, intake| {
+            let mut dump = dump::Dump::new(how.column);
+            // A resume needs to know in which statement it is.
+            lines::each(file, Place::default(), (LONGEST_OF_ROWS, state.place.row), intake, &mut |line| dump.rows(line))
+        }),
+        Kind::Csv { path, delimiter } => with_file(path, intake, &|file, intake| {
+            table::read(file, how.delimiter.filter(|_| delimiter.is_none()).or(*delimiter), how.column, state.place, intake)
+        }),
+        Kind::Sqlite(path) => rows::of_sqlite(path, how.query, intake),
         Kind::Query(url) => rows::read(url, how.query, intake),
     }
 }

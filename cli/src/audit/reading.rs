@@ -1,7 +1,7 @@
 //! The results of reading a source: its size, its broken lines, and its order.
 
-use super::number::Broken;
 use super::order::Order;
+use frazil::admin::foreign::Reason as Broken;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,6 +28,11 @@ pub(super) struct BrokenLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reading {
     pub(super) ids: u64,
+    /// IDs above 2^53 that are written as a float is, and those among them that no double holds.
+    #[serde(default)]
+    pub(super) floats: u64,
+    #[serde(default)]
+    pub(super) exact_floats: u64,
     pub(super) order: Order,
     pub(super) broken: BTreeMap<Broken, u64>,
     pub(super) examples: Vec<BrokenLine>,

@@ -12,7 +12,17 @@ use std::time::UNIX_EPOCH;
 #[derive(Debug)]
 pub(super) enum Kind {
     Text(PathBuf),
-    Csv { path: PathBuf, delimiter: u8 },
+    /// Without a delimiter, the first row says which one it is.
+    Csv {
+        path: PathBuf,
+        delimiter: Option<u8>,
+    },
+    /// A line of JSON for each row.
+    Json(PathBuf),
+    /// `INSERT` and `COPY`, as pg_dump, mysqldump and sqlite3 write them.
+    Dump(PathBuf),
+    /// The rows of a query, by the program sqlite3.
+    Sqlite(PathBuf),
     Query(Secret),
 }
 
@@ -28,7 +38,7 @@ impl Source {
     ///
     /// # Errors
     /// `SPEC` for the URL of something else, and for a variable that is not set.
-    pub(super) fn parse(given: &str) -> Outcome<Self> {
+    pub(super) fn parse(given: &str, has_query: bool) -> Outcome<Self> {
         let text = resolve("source", given)?;
         if let Some((scheme, _)) = text.split_once("://") {
             let name = address(&text);
@@ -45,8 +55,11 @@ impl Source {
         let path = PathBuf::from(&text);
         let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
         let kind = match ending.as_deref() {
-            Some("csv") => Kind::Csv { path, delimiter: b',' },
-            Some("tsv") => Kind::Csv { path, delimiter: b'\t' },
+            Some("csv") => Kind::Csv { path, delimiter: None },
+            Some("tsv") => Kind::Csv { path, delimiter: Some(b'\t') },
+            Some("json" | "jsonl" | "ndjson") => Kind::Json(path),
+            Some("sql") => Kind::Dump(path),
+            Some("db" | "sqlite" | "sqlite3") if has_query => Kind::Sqlite(path),
             Some(binary @ ("parquet" | "db" | "sqlite" | "sqlite3" | "gz" | "zst" | "xlsx")) => {
                 return Err(Failure::Input(format!("the source {} is no text: {}", plain(&text), mend(binary))));
             }
@@ -57,12 +70,12 @@ impl Source {
     }
 
     pub(super) fn is_query(&self) -> bool {
-        matches!(self.kind, Kind::Query(_))
+        matches!(self.kind, Kind::Query(_) | Kind::Sqlite(_))
     }
 
     /// The identity by which the file is recognised later; `None` for a query.
     pub(super) fn identity(&self) -> Outcome<Option<Identity>> {
-        let (Kind::Text(path) | Kind::Csv { path, .. }) = &self.kind else { return Ok(None) };
+        let (Kind::Text(path) | Kind::Csv { path, .. } | Kind::Json(path) | Kind::Dump(path)) = &self.kind else { return Ok(None) };
         let at = Failure::input(&self.name);
         if !std::fs::metadata(path).map_err(&at)?.is_file() {
             let why = "it is not a regular file. An audit looks whether its sources change, and can be resumed: write the IDs to a file";
@@ -97,7 +110,7 @@ impl Source {
 fn mend(ending: &str) -> &'static str {
     match ending {
         "parquet" => "duckdb -csv -c \"select id from 'FILE'\" > ids.csv",
-        "db" | "sqlite" | "sqlite3" => "sqlite3 FILE 'select id from items' > ids.txt",
+        "db" | "sqlite" | "sqlite3" => "sqlite3 FILE 'select id from items' > ids.txt, or say --query 'select id from items'",
         "gz" | "zst" => "unpack it first",
         _ => "save it as CSV, with the ID column as text, or its digits are lost",
     }

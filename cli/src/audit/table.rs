@@ -2,9 +2,9 @@
 
 use super::failure::{Failure, Outcome};
 use super::intake::{Intake, check_beginning};
-use super::number::Broken;
 use super::reading::Place;
 use csv::{ByteRecord, Position, ReaderBuilder, Terminator};
+use frazil::admin::foreign::Reason as Broken;
 use frazil::admin::shown;
 use frazil::bindings::did_you_mean;
 use std::cell::Cell;
@@ -16,11 +16,11 @@ const LONGEST: u64 = 1 << 26;
 
 /// # Errors
 /// `INPUT`, also where there is no such column or a quote is missing, and those of [`Intake::take`].
-pub(super) fn read(file: &File, delimiter: u8, column: &str, from: Place, intake: &mut Intake<'_>) -> Outcome<()> {
+pub(super) fn read(file: &File, delimiter: Option<u8>, column: &str, from: Place, intake: &mut Intake<'_>) -> Outcome<()> {
     let name = intake.name;
     let mut begin = Vec::new();
     let mut input = file;
-    input.take(16).read_to_end(&mut begin).and_then(|_| input.seek(SeekFrom::Start(0))).map_err(Failure::input(name))?;
+    input.take(1 << 16).read_to_end(&mut begin).and_then(|_| input.seek(SeekFrom::Start(0))).map_err(Failure::input(name))?;
     check_beginning(name, &begin)?;
     let left = Cell::new(LONGEST);
     let at = |error: csv::Error, line: u64| match left.get() {
@@ -29,12 +29,21 @@ pub(super) fn read(file: &File, delimiter: u8, column: &str, from: Place, intake
     };
     // With CRLF as an end the library's lines are one short; here CR is white space at the end of the last field. TSV has no quotes: one in
     // front of a text would take the next rows for a part of it.
-    let is_quoted = delimiter == b',';
+    let delimiter = delimiter.unwrap_or_else(|| find_delimiter(&begin, column));
+    let is_quoted = delimiter != b'\t';
     let mut builder = ReaderBuilder::new();
     builder.delimiter(delimiter).terminator(Terminator::Any(b'\n')).quoting(is_quoted).flexible(true).buffer_capacity(1 << 20);
     let mut reader = builder.from_reader(Limited { file, left: &left });
     let headers = reader.byte_headers().map_err(|error| at(error, 1))?.clone();
     check_quotes(file, &headers, (0, reader.position().byte()), (name, 1))?;
+    // A spreadsheet's line in front of the names: sep=;
+    let headers = if headers.get(0).is_some_and(|first| first.starts_with(SEPARATOR)) {
+        let mut names = ByteRecord::new();
+        reader.read_byte_record(&mut names).map_err(|error| at(error, 2))?;
+        names
+    } else {
+        headers
+    };
     let column = find(name, column, &headers)?;
     let mut behind = Place { byte: reader.position().byte(), line: reader.position().line(), row: reader.position().record() };
     if from != Place::default() {
@@ -67,6 +76,21 @@ pub(super) fn read(file: &File, delimiter: u8, column: &str, from: Place, intake
             None => intake.broken(line, Broken::NoColumn, row.as_slice(), behind)?,
         }
     }
+}
+
+const SEPARATOR: &[u8] = b"sep=";
+
+/// The character between the columns: the one that the file names, or the first that sets the column's name apart.
+fn find_delimiter(begin: &[u8], column: &str) -> u8 {
+    let begin = begin.strip_prefix("\u{feff}".as_bytes()).unwrap_or(begin);
+    let first = begin.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    if let Some([delimiter]) = first.strip_prefix(SEPARATOR) {
+        return *delimiter;
+    }
+    let names = |delimiter: &u8| first.split(|byte| byte == delimiter).any(|name| unquoted(name) == column.as_bytes());
+    // A file of one column has none.
+    let is_there = |delimiter: &u8| first.contains(delimiter) && names(delimiter);
+    b",;|\t".iter().copied().find(is_there).unwrap_or(b',')
 }
 
 /// A file of which so many bytes may be read until it is allowed more.

@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, Taken, When};
 use super::record::{Record, Sample};
-use super::rounding::Doubles;
+use super::rounding::Marks;
 use frazil::admin::id_of_bits;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -22,7 +22,7 @@ pub(super) struct Part {
     /// Numbers as JavaScript prints them after it rounded an ID, beyond those that are a double as they are.
     pub(super) rounded: Sample,
     /// Those that are a double as they are, and what that says.
-    pub(super) doubles: Doubles,
+    pub(super) doubles: Marks,
     /// IDs above 2^53, which JavaScript would round.
     pub(super) roundable: u64,
     /// Rows whose ID stands in an earlier row of the same source.
@@ -157,7 +157,7 @@ impl<'a> Tally<'a> {
         if id > 1 << 53 {
             let part = &mut self.parts[record.source()];
             part.roundable += 1;
-            part.doubles.add(record, self.fields.lowest());
+            part.doubles.add(record, self.fields.bits());
             // A rounded number of 18 or 19 digits ends with zeros: most others need no look. What is a double as it is, is no sign.
             let may_be = id < 100_000_000_000_000_000 || id.is_multiple_of(if id < 1_000_000_000_000_000_000 { 10 } else { 100 });
             if may_be && id as f64 as u64 != id && id_of_bits(id).looks_rounded() {

@@ -1,5 +1,7 @@
 //! The possible forms of a text: a number in some form, or an ID of 96 bits and more.
 
+use super::super::screen::grouped;
+use frazil::admin::foreign::{Reason, Written, read, rounding};
 use frazil::{Id, ObjectId, TextFormat, Uuid, parse_uuid, uuid_unix_ms};
 
 /// The value of the text.
@@ -19,8 +21,9 @@ pub(super) struct Other {
     pub(super) about: String,
 }
 
-/// The forms of a number that has been a double.
+/// The forms of a number that has been a double, and of one that is written as a float is, with all of its digits.
 pub(super) const DOUBLE: &str = "a double";
+pub(super) const FLOAT: &str = "a float";
 const BASE32: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const ULID: usize = 26;
@@ -28,12 +31,13 @@ const KSUID: usize = 27;
 const KSUID_EPOCH_S: u64 = 1_400_000_000;
 const OBJECT_ID: usize = 24;
 
+const TID: &[u8] = b"234567abcdefghijklmnopqrstuvwxyz";
 const BASE64URL: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// The shortcode of an Instagram post since 2015, with letters of both cases.
 const SHORTCODE: usize = 11;
 
 /// Everything that the text may be; nothing where it is no ID at all.
-pub(super) fn read(text: &str) -> Vec<Form> {
+pub(super) fn forms(text: &str) -> Vec<Form> {
     let Found { text, of, shortcode } = found(text);
     let others = [uuid(text), object_id(text), ulid(text), ksuid(text)];
     let others: Vec<_> = others.into_iter().flatten().map(Form::Other).collect();
@@ -87,11 +91,7 @@ fn found(text: &str) -> Found<'_> {
         (Some((_, id)), _) => plain(id, Some("LinkedIn")),
         // A media ID of Instagram, and its owner's.
         (None, Some((media, owner))) if is_number(media) && is_number(owner) => plain(media, Some("instagram")),
-        // A BigInt in JavaScript, a long in Java.
-        _ => match text.strip_suffix(['n', 'L']) {
-            Some(number) if is_number(number) => plain(number, None),
-            _ => plain(text, None),
-        },
+        _ => plain(text, None),
     }
 }
 
@@ -112,6 +112,7 @@ fn in_address<'a>(host: &str, path: &'a str) -> Found<'a> {
         () if is_of("discord.com") || is_of("discordapp.com") || is_of("discordapp.net") => Some("discord"),
         () if is_of("instagram.com") => Some("instagram"),
         () if is_of("linkedin.com") => Some("LinkedIn"),
+        () if is_of("bsky.app") => Some("Bluesky"),
         // Gab is a fork of it; others are known by their paths: /@user/ID, /users/user/statuses/ID.
         () if is_of("gab.com") || path.starts_with('@') || parts().any(|part| part == "statuses") => Some("Mastodon"),
         () => None,
@@ -136,26 +137,41 @@ fn shortcode_of(text: &str) -> Option<Form> {
 
 fn numbers(text: &str) -> Vec<Form> {
     let digits = is_number(text);
-    if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        let read = (1..=16).contains(&hex.len()).then(|| u64::from_str_radix(hex, 16).ok()).flatten();
-        return read.into_iter().map(|number| of_unsigned(number, "hex")).collect();
-    }
-    if let Some(number) = scientific(text) {
-        return vec![number];
-    }
-    if let Some(digits) = text.strip_prefix('-').filter(|digits| is_number(digits)) {
-        let unsigned =
-            text.parse::<i64>().map_or_else(|_| String::new(), |number| format!("; its 64 bits without a sign are {}", number as u64));
-        return vec![Form::NoId(format!("a negative number of {} digits: an ID is not negative{unsigned}", digits.len()))];
-    }
+    let is_hex = text.starts_with("0x") || text.starts_with("0X");
     let mut forms = Vec::new();
-    if digits {
-        let number = text.trim_start_matches('0');
-        forms.push(match number.parse::<u64>() {
-            Ok(number) => of_unsigned(number, "decimal"),
-            Err(_) if number.is_empty() => of_unsigned(0, "decimal"),
-            Err(_) => Form::NoId(format!("a number of {} digits, more than 64 bits hold: an ID is at most {}", number.len(), i64::MAX)),
-        });
+    match read(text.as_bytes()) {
+        Written::Number(number, is_float) => {
+            let how = if is_hex {
+                "hex"
+            } else if is_float {
+                FLOAT
+            } else {
+                "decimal"
+            };
+            forms.push(of_unsigned(number, how));
+        }
+        Written::Refused(Reason::Negative) => {
+            let digits = text.trim_start_matches('-').len();
+            let unsigned =
+                text.parse::<i64>().map_or_else(|_| String::new(), |number| format!("; its 64 bits without a sign are {}", number as u64));
+            return vec![Form::NoId(format!("a negative number of {digits} digits: an ID is not negative{unsigned}"))];
+        }
+        Written::Refused(Reason::Above63Bits) if is_hex => {
+            return u64::from_str_radix(&text[2..], 16).ok().map(|number| of_unsigned(number, "hex")).into_iter().collect();
+        }
+        Written::Refused(Reason::Above63Bits) => {
+            let number = text.trim_start_matches('0');
+            return vec![match number.parse::<u64>() {
+                Ok(number) => of_unsigned(number, "decimal"),
+                Err(_) => Form::NoId(format!("a number of {} digits, more than 64 bits hold: an ID is at most {}", number.len(), i64::MAX)),
+            }];
+        }
+        // Hex may have an e between digits.
+        Written::Refused(reason) if reason.is_lossy() && text.contains(['.', ',', '+']) => return scientific(text),
+        Written::Refused(reason) if matches!(reason, Reason::Ambiguous | Reason::Null) => {
+            return vec![Form::NoId(reason.meaning().to_owned())];
+        }
+        _ => {}
     }
     for (format, how) in [(TextFormat::Hex, "hex"), (TextFormat::Base32, "base32"), (TextFormat::Base62, "base62")] {
         let Ok(id) = Id::parse(text, format) else { continue };
@@ -167,6 +183,16 @@ fn numbers(text: &str) -> Vec<Form> {
         };
         let chance = if digits { (10.0 / letters).powi(format.width() as i32) } else { 1.0 };
         forms.push(Form::Number { id, how, chance, of: None });
+    }
+    // A TID of Bluesky. Crockford's alphabet has most of its letters, and others.
+    if text.len() == TextFormat::Base32.width() && text.bytes().all(|byte| TID.contains(&byte)) {
+        let number = text.bytes().fold(0_u64, |number, byte| number << 5 | TID.iter().position(|digit| *digit == byte).unwrap_or(0) as u64);
+        forms.extend(i64::try_from(number).ok().and_then(|number| Id::new(number).ok()).map(|id| Form::Number {
+            id,
+            how: "a TID",
+            chance: 1.0,
+            of: Some("Bluesky"),
+        }));
     }
     // Leading zeros that were not written.
     if forms.is_empty() && (14..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -185,23 +211,22 @@ fn of_unsigned(number: u64, how: &'static str) -> Form {
     }
 }
 
-/// Reads an ID as a spreadsheet, or a program that prints doubles, writes it.
-fn scientific(text: &str) -> Option<Form> {
-    let (digits, exponent) = text.split_once(['e', 'E'])?;
-    let (whole, fraction) = digits.split_once('.')?;
-    let exponent_digits = exponent.strip_prefix('+').unwrap_or(exponent);
-    if whole.len() != 1 || !is_number(whole) || !is_number(fraction) || !is_number(exponent_digits) {
-        return None;
-    }
-    let number: f64 = text.parse().ok()?;
+/// Reads an ID of which a spreadsheet, or a program that prints doubles, has left some digits.
+fn scientific(text: &str) -> Vec<Form> {
+    let text: String = text.chars().filter(|c| c.is_ascii_digit() || ".,eE+-".contains(*c)).collect::<String>().replace(',', ".");
+    let left = text.split(['e', 'E']).next().unwrap_or_default().bytes().filter(u8::is_ascii_digit).count();
+    let id = text.parse().ok().filter(|number| (0.0..9.2e18).contains(number)).map(|number: f64| number as i64);
+    let Some(id) = id.and_then(|number| Id::new(number).ok()) else { return Vec::new() };
     // Fewer digits than a double has: the rest is lost.
-    if fraction.len() < 14 || !(0.0..9.2e18).contains(&number) {
-        return Some(Form::NoId(format!(
-            "a number that a spreadsheet or a double made of an ID: {} of its digits are left, and the others cannot be found again",
-            1 + fraction.len()
-        )));
+    if left < 15 {
+        let range = rounding::find(id.get() as u64).map_or_else(String::new, |rounded| {
+            format!(". {} IDs begin with them, {} to {}", grouped(rounded.count()), rounded.origins.start(), rounded.origins.end())
+        });
+        return vec![Form::NoId(format!(
+            "a number that a spreadsheet or a double made of an ID: {left} of its digits are left, and the others cannot be found again{range}"
+        ))];
     }
-    Some(Form::Number { id: Id::new(number as i64).ok()?, how: DOUBLE, chance: 1.0, of: None })
+    vec![Form::Number { id, how: DOUBLE, chance: 1.0, of: None }]
 }
 
 fn uuid(text: &str) -> Option<Other> {

@@ -2,7 +2,7 @@
 
 use frazil::admin::{Policies, Start, of_layout};
 use frazil::bindings::parse_instant;
-use frazil::{Layout, Result};
+use frazil::{Id, Layout, Result};
 
 /// The values of a system's node fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,9 +30,12 @@ pub(super) enum Sequence {
     Any,
 }
 
-pub(super) struct System {
-    pub(super) name: &'static str,
-    pub(super) layout: Layout,
+pub(in super::super) struct System {
+    pub(in super::super) name: &'static str,
+    /// Moves the bits of its IDs to where `layout` has them, and the order in which its IDs have them; `None` for a number that it
+    /// cannot make.
+    moved: Option<(fn(u64) -> Option<u64>, &'static str)>,
+    pub(in super::super) layout: Layout,
     pub(super) start: Start,
     pub(super) nodes: Nodes,
     pub(super) sequence: Sequence,
@@ -48,6 +51,7 @@ pub(super) struct System {
 
 /// A system as it is written down: its name, the spec line that says its layout and start policy, its first day, and its last one if it
 /// has ended.
+#[derive(Clone, Copy)]
 struct Entry(&'static str, &'static str, Nodes, Sequence, f64, &'static str, Option<&'static str>);
 
 /// The systems whose IDs are public. Twitter's datacenters had other numbers before 2015 (seen in published statuses).
@@ -140,17 +144,123 @@ const PRIVATE: &[Entry] = &[
     ),
 ];
 
+/// Systems that are met seldom: the name, the layout, the node numbers, the sequence, the weight, and the first day.
+///
+/// pgEdge: snowflake.c, and its older pages. InfluxDB: pkg/snowflake. Hazelcast: FlakeIdGeneratorConfig.java. RisingWave: row_id.rs.
+/// Pixelfed: SnowflakeService.php. DolphinScheduler: CodeGenerateUtils.java. TiDB: tikv's physicalShiftBits. Yitter: IdGeneratorOptions.
+/// Seata: IdWorker.java. CAP: ISnowflakeId.Default.cs. Bluesky: tid.ts. Nextcloud: SnowflakeGenerator.php. Sentry: snowflake.py.
+const OTHERS: &str = "\
+Yitter|time:51@1ms worker:6 sequence:6 epoch:1582136402000|counted|counts on|0.03|2020-04-01
+pgEdge|time:41@1ms node:10 sequence:12 epoch:2023-01-01|counted|starts|0.01|2023-06-01
+pgEdge, sequence first|time:41@1ms sequence:12 node:10 epoch:2023-01-01|counted|starts|0.01|2023-06-01
+InfluxDB|time:41@1ms machine:10 sequence:12 epoch:1491696000000|any|starts|0.01|2017-06-01
+Hazelcast|time:41@1ms sequence:6 node:16 epoch:2018-01-01|counted|starts|0.02|2018-04-01
+RisingWave|time:41@1ms vnode:10 sequence:12 epoch:1617235200000|any|starts|0.01|2022-01-01
+Pixelfed|time:41@1ms datacenter:5 worker:5 sequence:12 epoch:1549756800000|any|starts|0.01|2019-06-01
+DolphinScheduler|time:41@1ms machine:5 sequence:5 epoch:1609430400000|any|starts|0.01|2021-06-01
+TiDB's timestamps|time:45@1ms sequence:18 epoch:1970-01-01|counted|starts|0.01|2017-01-01
+Seata|time:41@1ms worker:10 sequence:12 epoch:1588435200000|spread|rounds|0.02|2020-06-01
+CAP|time:41@1ms worker:10 sequence:12 epoch:1288834974657|spread|rounds|0.02|2021-01-01
+Bluesky|time:43@1ms us:10 sequence:10 epoch:1970-01-01|any|any|0.3|2022-11-01
+CockroachDB|time:40@1ms us10:7 node:15 sequence:1 epoch:2015-01-01|counted|starts|0.03|2015-06-01
+CockroachDB, unordered|time:40@1ms us10:7 node:15 sequence:1 epoch:2015-01-01|counted|starts|0.01|2021-05-01
+Nextcloud|time:41@1ms server:9 cli:1 sequence:12 epoch:2025-10-01|counted|starts|0.02|2025-11-01
+Sentry|time:32@1s region:12 sequence:4 epoch:2022-04-26|counted|starts|0.02|2022-06-01
+UUID_SHORT|time:32@1s server:7 sequence:24 epoch:1970-01-01|counted|counts on|0.002|2010-01-01";
+
+fn others() -> impl Iterator<Item = Entry> {
+    OTHERS.lines().filter_map(|line| {
+        let mut cells = line.split('|');
+        let (name, layout) = (cells.next()?, cells.next()?);
+        let nodes = match cells.next()? {
+            "counted" => Nodes::Counted,
+            "spread" => Nodes::Spread,
+            _ => Nodes::Any,
+        };
+        let sequence = match cells.next()? {
+            "starts" => Sequence::Starts,
+            "counts on" => Sequence::CountsOn,
+            "rounds" => Sequence::Rounds,
+            _ => Sequence::Any,
+        };
+        Some(Entry(name, layout, nodes, sequence, cells.next()?.parse().ok()?, cells.next()?, None))
+    })
+}
+
+/// The move of the bits of systems whose IDs do not begin with whole milliseconds or seconds, and the order in which their IDs have them.
+/// They are read, and never minted.
+fn moved(name: &str) -> Option<(fn(u64) -> Option<u64>, &'static str)> {
+    Some(match name {
+        // Seata reads the clock at its start, and counts on from there.
+        "Seata" => (node_first, "worker:10 time:41@1ms sequence:12 epoch:1588435200000"),
+        "CAP" => (node_first, "worker:10 time:41@1ms sequence:12 epoch:1288834974657"),
+        "Bluesky" => (|id| Some(((id >> 10) / 1000) << 20 | (id >> 10) % 1000 << 10 | id & 0x3ff), "time:53@1us clock:10 epoch:1970-01-01"),
+        "CockroachDB" => (row_id, "time:48@10us node:15 epoch:2015-01-01"),
+        "CockroachDB, unordered" => {
+            (|id| row_id((id >> 15).reverse_bits() >> 16 << 15 | id & 0x7fff), "time:48@10us, its bits reversed, node:15 epoch:2015-01-01")
+        }
+        "Nextcloud" => (
+            |id| ((id >> 22) & 0x3ff < 1000).then_some(((id >> 32) * 1000 + (id >> 22 & 0x3ff)) << 22 | id & 0x3f_ffff),
+            "seconds:31@1s milliseconds:10 server:9 cli:1 sequence:12 epoch:2025-10-01",
+        ),
+        // The version is a constant, its bits mirrored.
+        "Sentry" => {
+            (|id| (id >> 48 == 16).then_some(id & 0xffff_ffff_ffff), "version:5=16 time:32@1s region:12 sequence:4 epoch:2022-04-26")
+        }
+        "UUID_SHORT" => (
+            |id| Some((id >> 24 & 0xffff_ffff) << 31 | (id >> 56) << 24 | id & 0xff_ffff),
+            "server:8 start:32@1s counter:24 epoch:1970-01-01",
+        ),
+        _ => return None,
+    })
+}
+
+fn node_first(id: u64) -> Option<u64> {
+    Some((id >> 12 & 0x1ff_ffff_ffff) << 22 | (id >> 53) << 12 | id & 0xfff)
+}
+
+fn row_id(id: u64) -> Option<u64> {
+    let (time, node) = (id >> 15, id & 0x7fff);
+    (time / 100 < 1 << 40).then_some(time / 100 << 23 | time % 100 << 16 | node << 1)
+}
+
+impl System {
+    /// An ID with its bits where `layout` has them.
+    pub(in super::super) fn read(&self, id: Id) -> Option<Id> {
+        match self.moved {
+            None => Some(id),
+            Some((moved, _)) => moved(id.get() as u64).and_then(|bits| Id::new(bits as i64).ok()),
+        }
+    }
+
+    /// The order of the fields, where it is not that of `layout`.
+    pub(super) fn order(&self) -> Option<&'static str> {
+        self.moved.map(|(_, order)| order)
+    }
+}
+
+/// The system of a name that is none of a preset: those that are read, and never minted.
+///
+/// # Errors
+/// As [`all`].
+pub(in super::super) fn find(name: &str) -> Result<Option<System>> {
+    Ok(all()?.into_iter().find(|system| system.name.eq_ignore_ascii_case(name)))
+}
+
 /// All of them; the more usual ones first where nothing else tells them apart.
 ///
 /// # Errors
 /// None but a mistake in the tables.
 pub(super) fn all() -> Result<Vec<System>> {
-    let entries = PUBLIC.iter().map(|entry| (entry, true)).chain(PRIVATE.iter().map(|entry| (entry, false)));
-    let systems = entries.map(|(&Entry(name, line, nodes, sequence, weight, begin, end), is_public)| {
-        let (layout, Policies { start, .. }) = of_layout(line)?;
+    let others = others().map(|entry| (entry, false));
+    let entries = PUBLIC.iter().map(|entry| (*entry, true)).chain(PRIVATE.iter().map(|entry| (*entry, false))).chain(others);
+    let systems = entries.map(|(Entry(name, line, nodes, sequence, weight, begin, end), is_public)| {
+        let (moved, is_public) = (moved(name), is_public || name == "Bluesky");
+        let line = if line.starts_with("time:") { format!("layout='{line}' start=zero") } else { line.to_owned() };
+        let (layout, Policies { start, .. }) = of_layout(&line)?;
         let day = |text| parse_instant("life", text);
         let (begin_ms, end_ms) = (day(begin)?, end.map(day).transpose()?);
-        Ok(System { name, layout, start, nodes, sequence, weight, is_public, begin_ms, end_ms })
+        Ok(System { name, moved, layout, start, nodes, sequence, weight, is_public, begin_ms, end_ms })
     });
     systems.collect()
 }

@@ -2,6 +2,7 @@ use super::forms::is_number;
 use super::*;
 use fastrand::Rng;
 use frazil::Layout;
+use frazil::admin::id_of_bits;
 use frazil::admin::{LayoutBits, PRESETS, of_layout};
 use frazil::bindings::parse_instant;
 use serde_json::Value;
@@ -189,8 +190,13 @@ fn what_javascript_rounds_is_noticed() {
             continue;
         }
         let inspection = inspect(&rounded);
-        let Rounded { share, first, last, .. } = inspection.numbers[0].rounded.as_ref().unwrap_or_else(|| panic!("{text} {rounded}"));
+        let Rounded { share, found, .. } = inspection.numbers[0].rounded.as_ref().unwrap_or_else(|| panic!("{text} {rounded}"));
+        let (first, last) = (id_of_bits(*found.origins.start()), id_of_bits(*found.origins.end()));
         assert!((first.get()..=last.get()).contains(&id), "{text} {rounded}");
+        // So few digits may be another program's, which rounds farther.
+        if matches!(found.mark, Mark::Digits(_)) {
+            continue;
+        }
         assert!(*share > 0.5 && last.get() - first.get() <= 1024, "{text} {rounded} {share}");
         for edge in [first.get(), last.get()] {
             assert_eq!(format!("{}", edge as f64), rounded);
@@ -295,5 +301,5 @@ fn forms_of_a_number() {
     for text in ["", "xyz", "1.5", "1541815603606036480x", "--", "-", "0x", "0x1ffffffffffffffff", "é", "1e5"] {
         assert!(!inspect(text).is_understood(), "{text}");
     }
-    assert_eq!(inspect("1.5418156036060365e+18").numbers[0].rounded.as_ref().unwrap().first.get(), 1_541_815_603_606_036_352);
+    assert_eq!(inspect("1.5418156036060365e+18").numbers[0].rounded.as_ref().unwrap().found.origins.start(), &1_541_815_603_606_036_352);
 }

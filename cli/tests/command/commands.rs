@@ -338,6 +338,71 @@ fn ids_are_inspected() {
 }
 
 #[test]
+fn foreign_writing_is_read_alike_by_decode_and_inspect() {
+    for text in
+        ["01763353455621189632", "+1763353455621189632", "1763353455621189632n", "1,763,353,455,621,189,632", "'1763353455621189632"]
+    {
+        assert!(good(&["decode", "twitter", text]).contains("1763353455621189632  2024-03-01T00:00:00Z"), "{text}");
+        assert_eq!(json(&["inspect", "--json", text])["numbers"][0]["id"], "1763353455621189632", "{text}");
+        assert!(piped(&["decode", "twitter"], text.as_bytes()).1.contains("[2024-03-01T00:00:00Z"), "{text}");
+    }
+    for text in ["1.7633534556211896e+18", "1,76335E+18"] {
+        let (status, out, err) = frazil(&["decode", "twitter", text]);
+        assert!(status == 1 && out.is_empty() && err.contains("its digits are lost"), "{text}: {out}{err}");
+        let (status, _, err) = piped(&["decode", "twitter"], text.as_bytes());
+        assert!(status == 1 && err.contains("its digits are lost"), "{text}: {err}");
+    }
+    // One of a few thousand, and which cannot be told.
+    let (status, _, err) = frazil(&["decode", "twitter", "1497549923779084300"]);
+    assert!(status == 0 && err.contains("may have been rounded by a JavaScript number: 257 IDs become this number"), "{err}");
+    assert_eq!(frazil(&["decode", "twitter", TWITTER]).2, "");
+}
+
+/// Pairs that were published: what a program left, and the ID.
+#[test]
+fn originals_of_rounded_ids_are_listed_and_none_is_named() {
+    for (rounded, original) in [
+        ("153531731419263104", "153531731419263116"),
+        ("1683885693914773504", "1683885693914773462"),
+        ("819980654209363968", "819980654209363970"),
+        ("1344900117571260928", "1344900117571260918"),
+        ("72057594038135104", "72057594038135102"),
+        ("1497549923779084300", "1497549923779084388"),
+        ("163371428940853120", "163371428940853127"),
+    ] {
+        let told = json(&["inspect", rounded, "--json"]);
+        assert!(told["numbers"][0]["rounded"]["candidates"].as_array().unwrap().contains(&original.into()), "{rounded}: {told}");
+        let text = good(&["inspect", rounded]);
+        assert!(text.contains("IDs become") && !text.contains("likeliest:"), "{text}");
+    }
+}
+
+#[test]
+fn systems_that_are_read_and_never_minted() {
+    for (text, system, time) in [
+        ("3kmk7jqwt5x2r", "Bluesky", "2024-02-29T08:52:01.415Z"),
+        ("3laumkw7a6s2p", "Bluesky", "2024-11-14T00:35:49.071Z"),
+        ("https://bsky.app/profile/someone.example/post/3kmk7jqwt5x2r", "Bluesky", "2024-02-29T08:52:01.415Z"),
+        ("235191684988928001", "CockroachDB", "2017-04-10T17:26:46.21Z"),
+    ] {
+        let told = json(&["inspect", "--json", text]);
+        let readings = told["readings"].as_array().unwrap();
+        let reading = readings.iter().find(|reading| reading["systems"][0]["name"] == system).unwrap_or_else(|| panic!("{text}: {told}"));
+        // A public system with the same number may be likelier.
+        assert!(reading["rank"].as_u64() <= Some(2) && reading["time"] == time, "{text}: {reading}");
+    }
+    assert!(good(&["decode", "CAP", "1613554411973534"]).contains("1613554411973534  2023-04-29T"));
+    assert!(good(&["decode", "Seata", "335246740228362241"]).contains("335246740228362241"));
+    // A random number is nobody's.
+    let random = ["2973416288345116905", "4903857224100813757", "8214759004417316343"];
+    for number in random {
+        let told = json(&["inspect", "--json", number]);
+        let first = told["readings"][0]["share"].as_f64().unwrap_or(0.0);
+        assert!(first < 0.9 && told["none"].as_f64().unwrap() > 0.05, "{told}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_found() {
     let finding = |told: &Value, area: &str| told.as_array().unwrap().iter().find(|finding| finding["area"] == area).unwrap().clone();
     let (status, out, _) = frazil(&["doctor", "baidu", "worker=1", "--json"]);
