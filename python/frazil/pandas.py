@@ -3,6 +3,7 @@
 Read IDs as `Int64`, or as text. Otherwise pandas converts integers beside a missing value to floats, which rounds IDs.
 """
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,8 @@ def ids(column: "pandas.Series[Any] | Iterable[Any]") -> "pandas.Series[Any]":
 
     `ids(column).astype("string")` writes text, for JSON and everything that JavaScript reads. Raises WrongTypeError for a column of floats,
     which have rounded, and for values that are not IDs. Raises IdInvalidError for a number outside 0 to 2^63 - 1, and for other text.
+    Warns of integers that floats have rounded before, as `combine_first` and a late `astype` do: nearly all of them end with as many zero
+    bits as a float leaves, which is no chance.
 
     >>> ids(["1541815603606036481", None])
     0    1541815603606036481
@@ -32,6 +35,7 @@ def ids(column: "pandas.Series[Any] | Iterable[Any]") -> "pandas.Series[Any]":
     dtype: Int64
     """
     series, numbers, missing = _parts(column)
+    _warn_if_rounded(numbers)
     return pandas.Series(pandas.arrays.IntegerArray(numbers, missing), index=series.index, name=series.name)
 
 
@@ -51,6 +55,27 @@ def decode(column: "pandas.Series[Any] | Iterable[Any]", layout: frazil.Layout) 
     for name, values in parts.items():
         columns[name] = pandas.arrays.IntegerArray(values, missing)
     return pandas.DataFrame(columns, index=series.index)
+
+
+def _warn_if_rounded(numbers: Any) -> None:
+    """Warns of a column whose last bits are those of floats.
+
+    Floats keep 53 bits of an ID. Of the IDs that lose k bits, half have exactly k zero bits at their end after that, and none has k - 1.
+    Exact IDs have at least as many of the latter, or always the same bits.
+    """
+    large = numpy.unique(numbers[numbers > 2**53])
+    lowest = large & -large
+    # The unit in the last place of a float: exact up to 2^63, because it is a power of 2.
+    unit = numpy.spacing(large.astype("float64") * (1 - 2**-53)).astype("int64")
+    exact, below = int((lowest == unit).sum()), int((lowest == unit // 2).sum())
+    kinds = len(numpy.unique((large[lowest == unit] // unit[lowest == unit]) & 0xFF))
+    if exact >= 8 and kinds >= 8 and exact > below + 6 * (below + 1) ** 0.5 and exact * 20 >= len(large):
+        warnings.warn(
+            f"floats have rounded IDs of this column: {exact} of {len(large)} end as a float leaves them. Keep the column Int64 before a "
+            "value is missing: read_csv(..., dtype={'id': 'Int64'}), convert_dtypes() before combine_first",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _parts(column: Any) -> tuple[Any, Any, Any]:

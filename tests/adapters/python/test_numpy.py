@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import io
+import warnings
 
 import frazil
 import frazil.numpy
@@ -72,14 +73,14 @@ def test_an_array_is_copied():
         ([1.0], frazil.errors.WrongTypeError),
         ([A, None], frazil.errors.WrongTypeError),
         (numpy.array([A, None]), frazil.errors.WrongTypeError),
-        (numpy.array([A, numpy.nan], dtype=object), frazil.errors.IdInvalidError),
+        (numpy.array([A, numpy.nan], dtype=object), frazil.errors.WrongTypeError),
         (numpy.ma.array([A, B], mask=[False, True]), frazil.errors.WrongTypeError),
         (numpy.array(["2026-01-01", "NaT"], dtype="datetime64[ms]"), frazil.errors.WrongTypeError),
         (numpy.array([True]), frazil.errors.WrongTypeError),
         (numpy.array([1j]), frazil.errors.WrongTypeError),
         (numpy.array([b"1"]), frazil.errors.WrongTypeError),
         (numpy.array([[1]]), frazil.errors.WrongTypeError),
-        ([decimal.Decimal(1)], frazil.errors.WrongTypeError),
+        ([decimal.Decimal("1.5")], frazil.errors.WrongTypeError),
         (5, frazil.errors.WrongTypeError),
         ("5", frazil.errors.WrongTypeError),
         (None, frazil.errors.WrongTypeError),
@@ -331,3 +332,25 @@ def test_an_id_of_another_layout():
     ):
         with pytest.raises(frazil.errors.IdInvalidError):
             call()
+
+
+def test_columns_of_integers_that_floats_have_rounded_are_warned_of():
+    """`combine_first` and a late `astype` leave integers. Exact IDs that end with zeros are none of these."""
+    layout = frazil.Layout("twitter")
+    start = datetime.datetime(2024, 3, 1, tzinfo=datetime.UTC)
+    exact = [
+        layout.compose(start + datetime.timedelta(milliseconds=77 * n), datacenter=1, worker=7, sequence=n * 37 % 4096) for n in range(2000)
+    ]
+    column = pandas.Series(exact)
+    rounded = column.where(column.index != 3).dropna().astype("int64")
+    late = pandas.Series(exact[:1000]).astype("float64").astype("int64")
+    for values in (rounded, late):
+        with pytest.warns(UserWarning, match="floats have rounded IDs of this column"):
+            frazil.pandas.ids(values)
+    zero = [layout.compose(start + datetime.timedelta(milliseconds=77 * n), datacenter=1, worker=7, sequence=0) for n in range(2000)]
+    blocks = [layout.compose(start + datetime.timedelta(milliseconds=n // 8), datacenter=1, worker=7, sequence=n % 8 * 64) for n in range(2000)]
+    machines = [frazil.Layout("sonyflake").compose(start + datetime.timedelta(days=400, seconds=n), machine=4, sequence=n % 256) for n in range(2000)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for values in (exact, zero, blocks, machines, [1, 2], []):
+            frazil.pandas.ids(pandas.Series(values, dtype="int64"))
