@@ -160,7 +160,7 @@ Pixelfed|time:41@1ms datacenter:5 worker:5 sequence:12 epoch:1549756800000|any|s
 DolphinScheduler|time:41@1ms machine:5 sequence:5 epoch:1609430400000|any|starts|0.01|2021-06-01
 TiDB's timestamps|time:45@1ms sequence:18 epoch:1970-01-01|counted|starts|0.01|2017-01-01
 Seata|time:41@1ms worker:10 sequence:12 epoch:1588435200000|spread|rounds|0.02|2020-06-01
-CAP|time:41@1ms worker:10 sequence:12 epoch:1288834974657|spread|starts|0.02|2021-01-01
+CAP|time:41@1ms worker:10 sequence:12 epoch:1288834974657|spread|rounds|0.02|2021-01-01
 Bluesky|time:43@1ms us:10 sequence:10 epoch:1970-01-01|any|any|0.3|2022-11-01
 CockroachDB|time:40@1ms us10:7 node:15 sequence:1 epoch:2015-01-01|counted|starts|0.03|2015-06-01
 CockroachDB, unordered|time:40@1ms us10:7 node:15 sequence:1 epoch:2015-01-01|counted|starts|0.01|2021-05-01
@@ -256,7 +256,8 @@ pub(super) fn all() -> Result<Vec<System>> {
     let entries = PUBLIC.iter().map(|entry| (*entry, true)).chain(PRIVATE.iter().map(|entry| (*entry, false))).chain(others);
     let systems = entries.map(|(Entry(name, line, nodes, sequence, weight, begin, end), is_public)| {
         let (moved, is_public) = (moved(name), is_public || name == "Bluesky");
-        let (layout, Policies { start, .. }) = of_layout(line)?;
+        let line = if line.starts_with("time:") { format!("layout='{line}' start=zero") } else { line.to_owned() };
+        let (layout, Policies { start, .. }) = of_layout(&line)?;
         let day = |text| parse_instant("life", text);
         let (begin_ms, end_ms) = (day(begin)?, end.map(day).transpose()?);
         Ok(System { name, moved, layout, start, nodes, sequence, weight, is_public, begin_ms, end_ms })
