@@ -18,6 +18,8 @@ use super::{NotTaken, Peer, Taken};
 use crate::fork::{self, NAMES, Places, WATCHES};
 use rustix::fs::{CWD, Mode, OFlags, fchmod, openat};
 use rustix::process::geteuid;
+#[cfg(any(test, feature = "admin"))]
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -90,12 +92,13 @@ fn lock(path: &Path) -> Taken<File> {
 /// Removes the files of the numbers that no process holds; returns how many numbers that were, and how many stay.
 #[cfg(any(test, feature = "admin"))]
 pub(super) fn remove_unused() -> io::Result<(usize, usize)> {
+    let number = |name: &str| Some(name.strip_prefix("frazil-")?.split_once("-node=")?.1.to_owned());
+    let files = std::fs::read_dir(FOLDER)?.filter_map(|entry| number(entry.ok()?.file_name().to_str()?));
     let (mut removed, mut kept) = (0, 0);
-    for entry in std::fs::read_dir(FOLDER)? {
-        let guard = entry?.path();
-        let Some(number) = guard.file_name().and_then(|name| name.to_str()?.strip_prefix("frazil-issues-")) else { continue };
-        let watches = KINDS.map(|kind| path_of(&format!("frazil/{kind}/{number}")));
-        // The guard is removed last. So nobody holds the number before its watches are gone, and files that stay are found again.
+    for number in files.collect::<BTreeSet<_>>() {
+        let path = |kind: &str| path_of(&format!("frazil/{kind}/node={number}"));
+        let (watches, guard) = (KINDS.map(path), path("issues"));
+        // The guard is removed last, so that nobody holds the number before its watches are gone.
         let files: Vec<_> = watches.iter().filter(|watch| watch.exists()).chain([&guard]).collect();
         let locks: Taken<Vec<File>> = files.iter().map(|file| lock(file)).collect();
         let is_removed = locks.is_ok() && files.iter().all(|file| std::fs::remove_file(file).is_ok());
@@ -266,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_number_is_removed_when_nobody_has_one_of_its_files() {
-        let number = format!("test-{:016x}", fastrand::u64(..));
+        let number = format!("node=7/{:016x}", fastrand::u64(..));
         let of = |kind: &str| format!("frazil/{kind}/{number}");
         let all = || ["issues"].iter().chain(&KINDS).map(|kind| path_of(&of(kind))).filter(|path| path.exists()).count();
         drop(again(|| take(&of("issues"))));
@@ -289,12 +292,18 @@ mod tests {
         assert!(all() == 1 && held.is_intact() && matches!(take(&of("issues")), Err(NotTaken::InUse)));
         drop(held);
         let _ = fs::remove_file(path_of(&of("issues")));
+        // An opener that found the guard's file locked has made none.
+        drop(again(|| take_watch(&of("opens"))));
+        while all() > 0 {
+            assert!(since.elapsed() < Duration::from_secs(10), "nobody has it");
+            remove_unused().unwrap();
+        }
     }
 
     /// Another process may have opened the file before it was removed, and has the lock afterwards.
     #[test]
     fn a_file_that_was_opened_before_its_removal_is_not_the_names() {
-        let own = Own::new();
+        let own = Own(format!("frazil/issues/node=7/{:016x}", fastrand::u64(..)));
         drop(again(|| take(&own.0)));
         let early = open(&own.path()).unwrap();
         while own.path().exists() {
