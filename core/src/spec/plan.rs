@@ -159,7 +159,9 @@ impl Spec {
             if !KEYS.contains(&key.as_str()) && !fields.contains(&key.as_str()) {
                 let near = match fields[..] {
                     // A field of another preset is no slip of a key: `shard` does not mean `shared`.
-                    [node] if preset::names_node(key) => format!(" (did you mean {node}?)"),
+                    [node] if preset::names_node(key) && self.pairs.iter().all(|(given, _)| given != node) => {
+                        format!(" (did you mean {node}?)")
+                    }
                     _ if preset::names_node(key) => did_you_mean(key, fields.iter().copied()),
                     _ => did_you_mean(key, fields.iter().chain(KEYS).copied()),
                 };
