@@ -1,4 +1,4 @@
-"""What an administrator sets for all sessions, for a user or for a database: grouped renewals lose no lease by it, and mint nothing twice."""
+"""Settings of an administrator, for all sessions, for a user or for a database: grouped renewals keep their leases, and mint nothing twice."""
 
 import logging
 import os

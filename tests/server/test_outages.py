@@ -37,7 +37,7 @@ def taken(server, name):
 
 
 def test_an_outage_and_its_end_are_logged(redis, tmp_path):
-    """Of a lease, and of a segment, which asks its store only when it needs numbers."""
+    """A lease, and a segment, which asks its store only when it needs numbers."""
     with servers.proxy.Proxy(redis.port) as proxy:
         url = redis.url_at(proxy.port)
         names = [f"orders=standard store={url} namespace=outage window=3s renew=500ms", f"invoice=segment store={url} step=10 wait=1s"]

@@ -56,7 +56,7 @@ fn lattice(before: Option<&Record>, increment: Option<&str>, offset: Option<&str
     Ok(Lattice { increment, offset: offset % increment })
 }
 
-/// What an operator says about the tag of a spec.
+/// An operator's statement about the tag of a spec.
 impl Plan {
     /// Tells whether the program that opens the spec may begin the tag with the `start=` of its line: only where the store keeps nothing. Elsewhere
     /// the line is still there when the store has lost the tag.
