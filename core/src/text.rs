@@ -188,7 +188,13 @@ fn written_otherwise(text: &str) -> Option<String> {
         Written::Number(number, _) if number > EXACT_IN_A_DOUBLE => {
             Some(format!("it is {number}, written in another way: pass the digits alone"))
         }
-        Written::Refused(reason) if reason.is_lossy() || reason == Reason::Null => Some(format!("it is {}", reason.meaning())),
+        // Smaller numbers have all of their digits in a double: `1e3` is only another way to write 1000.
+        Written::Refused(reason)
+            if reason.is_lossy() && text.trim().parse::<f64>().is_ok_and(|number| number > EXACT_IN_A_DOUBLE as f64) =>
+        {
+            Some(format!("it is {}", reason.meaning()))
+        }
+        Written::Refused(Reason::Null) => Some(format!("it is {}", Reason::Null.meaning())),
         _ => None,
     }
 }

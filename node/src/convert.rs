@@ -125,6 +125,8 @@ fn safe_integer(env: &Env, name: &str, value: Unknown<'_>, kind: ErrorKind) -> R
         ErrorKind::IdInvalid => "above 2^53 - 1 JavaScript has already rounded it: pass a string or a BigInt",
         _ => "it is beyond 2^53 - 1, the last of JavaScript's exact integers",
     };
+    // A float is no ID, whatever its value.
+    let kind = if kind == ErrorKind::IdInvalid && number.fract() != 0.0 { ErrorKind::WrongType } else { kind };
     // As JavaScript prints it: digits up to 1e21.
     let number = if number.abs() < 1e21 { number.to_string() } else { format!("{number:e}") };
     refuse(env, kind, format!("{}={number} is refused: {why}", short(name)))

@@ -14,7 +14,7 @@ class Unopened:
     def __init__(self, *pickled):
         self._pickled = pickled
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self):
         """The class of the generator, for `isinstance`."""
         return self._pickled[0]

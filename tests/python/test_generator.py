@@ -393,4 +393,4 @@ def test_EXHAUSTED_says_how_many_are_written_and_what_lets_a_burst_through():
     assert refused.value.written == 0 and "written" not in str(refused.value)
     # Both remedies.
     assert frazil.Snowflake(line.replace("error", "wait")).fill(buffer) == len(buffer)
-    assert frazil.Snowflake(f"{line} lag=1s").fill(buffer) == len(buffer)
+    assert frazil.Snowflake(f"{line} lag=1s namespace=burst").fill(buffer) == len(buffer)

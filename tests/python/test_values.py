@@ -154,7 +154,7 @@ def handles(node, namespace):
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_FORKED_is_raised_where_a_pool_uses_a_handle(node, namespace, start):
+def test_FORKED_where_a_pool_uses_a_handle(node, namespace, start):
     """And not where its worker loads the task: there it would die, and nobody would get an answer."""
     for ids in handles(node, namespace):
         with multiprocessing.get_context(start).Pool(1) as pool:

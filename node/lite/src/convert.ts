@@ -108,7 +108,9 @@ function safeInteger(name: string, number: number, code: ErrorCode): number {
       ? 'above 2^53 - 1 JavaScript has already rounded it: pass a string or a BigInt'
       : "it is beyond 2^53 - 1, the last of JavaScript's exact integers"
   }
-  return refuse(code, `${cut(name, 60)}=${number} is refused: ${why}`)
+  // A float is no ID, whatever its value.
+  const kind = code === 'ID_INVALID' && !Number.isInteger(number) ? 'WRONG_TYPE' : code
+  return refuse(kind, `${cut(name, 60)}=${number} is refused: ${why}`)
 }
 
 function digits(number: bigint): string {
