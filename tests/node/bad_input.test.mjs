@@ -177,8 +177,9 @@ test('out_of_range', async () => {
     refused('OUT_OF_RANGE', () => new Snowflake('twitter', { datacenter: 1, worker: value }), 'worker')
   }
   for (const id of [...odd, ...negative, ...huge, '-1', '9223372036854775808', '1'.repeat(30)]) {
-    refused('ID_INVALID', () => twitter.decode(id))
-    refused('ID_INVALID', () => formatId(id, 'hex'))
+    const code = typeof id === 'number' && !Number.isInteger(id) ? 'WRONG_TYPE' : 'ID_INVALID'
+    refused(code, () => twitter.decode(id))
+    refused(code, () => formatId(id, 'hex'))
   }
   // The number that everybody meets: JSON.parse of an ID.
   refused('ID_INVALID', () => twitter.decode(JSON.parse('1541815603606036480')), 'rounded', 'string', 'BigInt')
