@@ -1,7 +1,7 @@
 //! IDs as text: decimal, base62, Crockford base32 and hex, in fixed widths that sort like the numbers.
 
 use crate::error::{Error, ErrorKind, Result, shown};
-use crate::foreign::{self, EXACT_IN_A_DOUBLE, Reason, Written};
+use crate::foreign::{self, Reason, Written};
 use crate::nearest::did_you_mean;
 use std::str::FromStr;
 
@@ -143,10 +143,7 @@ fn four<const BASE: u64>(number: u64, pairs: &[u16]) -> u64 {
 }
 
 pub(crate) fn decode(text: &str, format: TextFormat) -> Result<u64> {
-    let refuse = |why: String| {
-        let otherwise = if format == Decimal { written_otherwise(text) } else { None };
-        Error::new(ErrorKind::IdInvalid, format!("{} is not an ID in {}: {}", shown(text), format.name(), otherwise.unwrap_or(why)))
-    };
+    let refuse = |why: String| Error::new(ErrorKind::IdInvalid, format!("{} is not an ID in {}: {why}", shown(text), format.name()));
     let width = format.width();
     let mut number = 0u64;
     for (place, character) in text.chars().enumerate().take(width) {
@@ -179,23 +176,6 @@ pub(crate) fn of_decimal(name: &str, text: &str) -> Result<u64> {
                 format!("{name}={} is a Decimal that is not whole, or lacks its last digits: an ID is an integer", shown_number(text));
             Err(Error::new(ErrorKind::WrongType, why))
         }
-    }
-}
-
-/// Explains a text that another program may have made of an ID.
-fn written_otherwise(text: &str) -> Option<String> {
-    match foreign::read(text.as_bytes()) {
-        Written::Number(number, _) if number > EXACT_IN_A_DOUBLE => {
-            Some(format!("it is {number}, written in another way: pass the digits alone"))
-        }
-        // Smaller numbers have all of their digits in a double: `1e3` is only another way to write 1000.
-        Written::Refused(reason)
-            if reason.is_lossy() && text.trim().parse::<f64>().is_ok_and(|number| number > EXACT_IN_A_DOUBLE as f64) =>
-        {
-            Some(format!("it is {}", reason.meaning()))
-        }
-        Written::Refused(Reason::Null) => Some(format!("it is {}", Reason::Null.meaning())),
-        _ => None,
     }
 }
 

@@ -303,7 +303,7 @@ def test_columns_of_polars_without_ids(dtype, values):
         (polars.Series([None, 2**63], dtype=polars.UInt64), frazil.errors.IdInvalidError),
         (polars.Series([None, "007"]), frazil.errors.IdInvalidError),
         (polars.Series([None, True]), frazil.errors.WrongTypeError),
-        (polars.Series([decimal.Decimal(A)]), frazil.errors.WrongTypeError),
+        (polars.Series([decimal.Decimal("1.5")]), frazil.errors.WrongTypeError),
         (polars.Series([b"1"]), frazil.errors.WrongTypeError),
         (polars.Series([datetime.date(2026, 1, 1), None]), frazil.errors.WrongTypeError),
         (polars.Series([[1], None]), frazil.errors.WrongTypeError),
