@@ -286,7 +286,7 @@ def check_wiped(kind, url, server):
         assert url.rpartition("@")[2].partition("/0")[0] in str(error) and "secret" not in str(error), error
         assert refusal(lambda: frazil.Segment(spec)).name == "STORE_CHANGED", "another handle knows it, too"
         # Unless the others' writes have brought ZooKeeper's new history as far as the old one was; what is lent is another folder.
-        if kind in ("zookeeper", "frazil") and "start this process again" in str(error):
+        if kind in ("zookeeper", "frazil") and ("start them again" in str(error) or "it has moved for good" in str(error)):
             subprocess.run([*FRAZIL, "segment", url, "orders", "--namespace=wiped", f"--start={N}"], check=True, timeout=60)
         else:
             obey(error, url, N)
