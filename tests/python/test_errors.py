@@ -199,7 +199,19 @@ def test_wrong_types():
 
 def test_wrong_type_of_floats_as_ids_whatever_their_value():
     ids = open_manual()
-    for value in [0.0, 3.0, 3.5, -1.0, 568883383628111872.0, 5.68e17, 1e300, float("nan"), float("inf"), numpy.float64(7), numpy.float32(7)]:
+    for value in [
+        0.0,
+        3.0,
+        3.5,
+        -1.0,
+        568883383628111872.0,
+        5.68e17,
+        1e300,
+        float("nan"),
+        float("inf"),
+        numpy.float64(7),
+        numpy.float32(7),
+    ]:
         for call in [TWITTER.decode, ids.observe, lambda id: frazil.format_id(id, "hex"), lambda id: TWITTER.decode_many([1, id])]:
             assert "must be an int or a decimal str, not float" in refused(frazil.errors.WrongTypeError, call, value)
 

@@ -105,7 +105,10 @@ def test_where_no_name_can_be_served_there_is_no_start(tmp_path):
     assert failed.returncode == 1 and json.loads(failed.stderr.splitlines()[-1])["code"] == "STORE_UNREACHABLE"
 
 
-@pytest.mark.parametrize("line", ["segment store={redis} start=1000", "segment store=file:{folder} start=1000", "tickets store='{redis} file:{folder}' start=1000"])
+@pytest.mark.parametrize(
+    "line",
+    ["segment store={redis} start=1000", "segment store=file:{folder} start=1000", "tickets store='{redis} file:{folder}' start=1000"],
+)
 def test_tag_missing_after_a_store_lost_its_data(redis, tmp_path, line):
     """The line is still there, with its `start=`; the text names the command that begins the tag, which is followed here."""
     store = tmp_path / "store"

@@ -56,7 +56,10 @@ def status(server, method, path, *headers, port="http", version="1.1", address="
         ["Host: localhost", "Origin: null"],
         ["Host: localhost", "Sec-Fetch-Site: cross-site"],
         ["Host: localhost", "Sec-Fetch-Site: same-site"],
-        *([f"Host: {host}"] for host in ("0.0.0.0", "0.0.0.0:8080", "[::]:80", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]:8080", "[::127.0.0.1]")),
+        *(
+            [f"Host: {host}"]
+            for host in ("0.0.0.0", "0.0.0.0:8080", "[::]:80", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]:8080", "[::127.0.0.1]")
+        ),
         *([f"Host: {host}"] for host in ("0", "2130706433", "0x7f.1", "127.1", "a.localhost", "localhost.", "[::1%lo]", "10.0.0.5:8080")),
     ],
 )
@@ -73,7 +76,9 @@ def test_a_foreign_page_is_refused(server, headers):
     assert numbers(server) == before + 1
 
 
-@pytest.mark.parametrize("referer", ["http://evil.example/", "http://localhost:3000/page?a", "http://localhost.evil.example", "about:blank", ""])
+@pytest.mark.parametrize(
+    "referer", ["http://evil.example/", "http://localhost:3000/page?a", "http://localhost.evil.example", "about:blank", ""]
+)
 def test_a_foreign_page_is_known_by_its_referer_too(server, referer):
     """Browsers mark what a page asks of an address outside of this machine by that alone."""
     before = numbers(server)

@@ -357,8 +357,13 @@ def test_columns_of_integers_that_floats_have_rounded_are_warned_of():
         with pytest.warns(UserWarning, match="floats have rounded IDs of this column"):
             frazil.pandas.ids(values)
     zero = [layout.compose(start + datetime.timedelta(milliseconds=77 * n), datacenter=1, worker=7, sequence=0) for n in range(2000)]
-    blocks = [layout.compose(start + datetime.timedelta(milliseconds=n // 8), datacenter=1, worker=7, sequence=n % 8 * 64) for n in range(2000)]
-    machines = [frazil.Layout("sonyflake").compose(start + datetime.timedelta(days=400, seconds=n), machine=4, sequence=n % 256) for n in range(2000)]
+    blocks = [
+        layout.compose(start + datetime.timedelta(milliseconds=n // 8), datacenter=1, worker=7, sequence=n % 8 * 64) for n in range(2000)
+    ]
+    machines = [
+        frazil.Layout("sonyflake").compose(start + datetime.timedelta(days=400, seconds=n), machine=4, sequence=n % 256)
+        for n in range(2000)
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for values in (exact, zero, blocks, machines, [1, 2], []):
