@@ -8,6 +8,19 @@ cd "$work"
 npm_packages() { # NAME@VERSION...
     printf '{"type": "module"}\n' > package.json
     npm install --silent --no-audit --no-fund --ignore-scripts "$@" > /dev/null
+    cat > show.mjs <<'JS'
+// Prints what each reader makes of its input.
+export function show(readers) {
+  for (const [name, read] of Object.entries(readers)) {
+    try {
+      const value = read()
+      console.log(`${name}: ${typeof value} ${value}`)
+    } catch {
+      console.log(`${name}: an error`)
+    }
+  }
+}
+JS
 }
 
 # Makes an environment with Python packages; $python runs it.

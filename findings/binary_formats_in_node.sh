@@ -7,6 +7,7 @@
 . "$(dirname "$0")/begin.sh"
 npm_packages msgpackr@2.1.4 @msgpack/msgpack@3.1.3 ion-js@5.2.1 jsbi@3.1.1 avsc@5.7.9
 cat > try.mjs <<'JS'
+import { show } from './show.mjs'
 import { unpack } from 'msgpackr'
 import { decode } from '@msgpack/msgpack'
 import ion from 'ion-js'
@@ -24,14 +25,7 @@ const readers = {
   'ion-js, JSON.stringify': () => JSON.stringify(ion.load(`{id: ${id}}`)),
   avsc: () => avro.Type.forSchema('long').fromBuffer(Buffer.from(bytes))
 }
-for (const [name, read] of Object.entries(readers)) {
-  try {
-    const value = read()
-    console.log(`${name}: ${typeof value} ${value}`)
-  } catch {
-    console.log(`${name}: an error`)
-  }
-}
+show(readers)
 JS
 node try.mjs > seen
 expect seen <<'SEEN'

@@ -7,6 +7,7 @@
 . "$(dirname "$0")/begin.sh"
 npm_packages query-string@9.5.1 d3-dsv@3.0.2 hjson@3.2.2 fast-xml-parser@5.12.1 smol-toml@1.9.1 toml@5.0.1
 cat > try.mjs <<'JS'
+import { show } from './show.mjs'
 import queryString from 'query-string'
 import { csvParse, autoType } from 'd3-dsv'
 import hjson from 'hjson'
@@ -22,14 +23,7 @@ const readers = {
   'smol-toml': () => smol.parse(`id = ${id}`).id,
   toml: () => toml.parse(`id = ${id}`).id
 }
-for (const [name, read] of Object.entries(readers)) {
-  try {
-    const value = read()
-    console.log(`${name}: ${typeof value} ${value}`)
-  } catch {
-    console.log(`${name}: an error`)
-  }
-}
+show(readers)
 JS
 node try.mjs > seen
 expect seen <<'SEEN'
