@@ -58,10 +58,11 @@ impl Builder {
 
     /// Sets the instant at which the layout's time is 0.
     pub fn epoch(self, epoch: SystemTime) -> Self {
-        match Timestamp::try_from(epoch) {
+        let from_1970 = unix_ns(epoch);
+        match Timestamp::from_nanosecond(from_1970) {
             Ok(epoch) => self.set("epoch", epoch),
             // The spec refuses it by this text.
-            Err(_) => self.set("epoch", unix_seconds(epoch).saturating_mul(1000)),
+            Err(_) => self.set("epoch", from_1970 / 1_000_000),
         }
     }
 
@@ -163,9 +164,9 @@ impl Builder {
     }
 }
 
-/// The seconds since 1970, also before it.
-fn unix_seconds(time: SystemTime) -> i128 {
-    let whole = |distance: Duration| i128::from(distance.as_secs());
+/// The nanoseconds since 1970, negative before it.
+fn unix_ns(time: SystemTime) -> i128 {
+    let whole = |distance: Duration| distance.as_nanos() as i128;
     time.duration_since(SystemTime::UNIX_EPOCH).map_or_else(|before| -whole(before.duration()), whole)
 }
 
