@@ -312,8 +312,11 @@ inline frazil_status version_check() {
 }
 
 /// A contiguous container of std::int64_t that can be written to.
+template <typename C, typename = void>
+constexpr bool is_buffer = false;
 template <typename C>
-using if_buffer = std::enable_if_t<std::is_same_v<decltype(std::data(std::declval<C &>())), std::int64_t *>>;
+constexpr bool is_buffer<C, std::void_t<decltype(std::data(std::declval<C &>()))>> =
+    std::is_same_v<decltype(std::data(std::declval<C &>())), std::int64_t *>;
 
 /// An endless input iterator of next(); where exceptions are off, of result<std::int64_t>.
 template <typename Source>
@@ -774,9 +777,10 @@ public:
     }
 
     /// Fills a contiguous container of std::int64_t: a vector, an array, a std::span.
-    template <typename C, typename = detail::if_buffer<C>>
+    template <typename C>
     outcome<void> fill(C &&buffer) const {
-        return fill(std::data(buffer), std::size(buffer));
+        static_assert(detail::is_buffer<C>, "fill needs a contiguous container of std::int64_t that is not const, such as std::vector<std::int64_t>");
+        if constexpr (detail::is_buffer<C>) return fill(std::data(buffer), std::size(buffer));
     }
 
     /// As fill, where no wait ends later than so long after the call; would_block otherwise.
@@ -787,9 +791,10 @@ public:
     }
 
     /// The same for a contiguous container.
-    template <typename C, typename = detail::if_buffer<C>>
+    template <typename C>
     outcome<void> fill_for(C &&buffer, wait_arg max_wait) const {
-        return fill_for(std::data(buffer), std::size(buffer), max_wait);
+        static_assert(detail::is_buffer<C>, "fill_for needs a contiguous container of std::int64_t that is not const, such as std::vector<std::int64_t>");
+        if constexpr (detail::is_buffer<C>) return fill_for(std::data(buffer), std::size(buffer), max_wait);
     }
 
     /// `for (auto number : numbers)`, until it is left.

@@ -713,18 +713,6 @@ CASE(closed_handle) {
     CHECK(ids.node() == 414);
 }
 
-template <typename T, typename = void>
-struct fills : std::false_type {};
-template <typename T>
-struct fills<T, std::void_t<decltype(std::declval<const snowflake &>().fill(std::declval<T &>()))>> : std::true_type {};
-
-CASE(wrong_buffers) {
-    static_assert(fills<std::vector<std::int64_t>>::value && fills<std::array<std::int64_t, 2>>::value && fills<std::int64_t[2]>::value);
-    static_assert(!fills<std::vector<std::int32_t>>::value && !fills<std::vector<std::uint64_t>>::value && !fills<std::vector<double>>::value);
-    static_assert(!fills<const std::vector<std::int64_t>>::value && !fills<std::set<std::int64_t>>::value && !fills<std::string>::value);
-    CHECK(true);
-}
-
 /// What four threads make at once: each one's in its order.
 template <typename F>
 auto by_threads(F make) {

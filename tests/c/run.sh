@@ -54,6 +54,20 @@ for std in c++17 c++20 c++2b; do
     done
 done
 
+echo "== a buffer of another type is one error, which names the right one"
+{
+    printf '#include <frazil.hpp>\n#include <set>\n'
+    for buffer in 'std::vector<std::int32_t>' 'std::vector<std::uint64_t>' 'std::vector<double>' 'const std::vector<std::int64_t>' \
+        'std::set<std::int64_t>' std::string 'const std::int64_t[2]'; do
+        printf 'void f(const frazil::snowflake &ids, std::add_lvalue_reference_t<%s> all) { ids.fill(all); ids.fill_for(all, std::chrono::seconds(1)); }\n' "$buffer"
+    done
+} > "$out/buffers.cpp"
+for compiler in "$CXX" "$CLANG"; do
+    "$compiler" -std=c++17 -Ibuild/c/include -fsyntax-only "$out/buffers.cpp" 2> "$out/buffers.log" || true
+    [ "$(grep -c 'error:.*needs a contiguous container of std::int64_t' "$out/buffers.log")" = 14 ]
+    [ "$(grep -c 'error:' "$out/buffers.log")" = 14 ]
+done
+
 echo "== a status that is dropped is a warning, of every call"
 [ "$(grep -c '^frazil_status frazil_' include/frazil.h)" = "$(grep -A1 '^FRAZIL_NODISCARD$' include/frazil.h | grep -c '^frazil_status frazil_')" ]
 printf '#include <frazil.h>\nvoid unit(const frazil_snowflake *ids) { frazil_snowflake_close(ids); }\n' | tee "$out/drop.c" > "$out/drop.cpp"
