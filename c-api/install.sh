@@ -25,7 +25,8 @@ for argument; do
     esac
 done
 [ -n "$prefix" ] || { echo "usage: c-api/install.sh [--release | --demo] [--lean] [--libdir=DIR] PREFIX" >&2; exit 2; }
-command -v cargo >/dev/null || { echo "frazil needs Rust 1.94 or later, and cargo is not in this user's PATH: see docs/c-cpp.md" >&2; exit 1; }
+. scripts/rust.sh
+find_cargo
 
 from=${CARGO_TARGET_DIR:-$PWD/target}/$profile
 # Beside the libraries, because cargo asks rustc only when something has changed.

@@ -5,6 +5,8 @@
 #   --demo: built soon, and the addon alone; --lean: the same, and without the clients of servers
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/rust.sh
+find_cargo
 profile=dev folder=debug features='--features aligned'
 case ${1:-} in
     '') ;;

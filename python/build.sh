@@ -4,6 +4,8 @@
 #   --demo: built soon, and the wheel alone; --lean: the same, and without the clients of servers
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/rust.sh
+find_cargo
 # maturin has PyO3 leave libpython out, which the suites in Rust link. Under a feature of its own both stay built beside each other.
 profile=dev features='--features aligned,pyo3/extension-module'
 case ${1:-} in

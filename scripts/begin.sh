@@ -6,6 +6,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
 # Where this is set, each of hundreds of processes compiles anew what it imports.
 unset PYTHONDONTWRITEBYTECODE
+# scripts/setup.sh says what is missing, all at once.
+. scripts/rust.sh
+find_cargo 2>/dev/null || true
 scratch='' step='' failed='' interrupted='' memory='' times=() besides=() begun=() told=() begun_so_far=0
 # What takes longer than this beside others hangs; and how long it may take to end once it is told to.
 limit_s=1800 farewell_s=60

@@ -115,8 +115,8 @@ fi
 # All that is missing at once, before anything is built.
 absent=()
 [ ${#missing[@]} = 0 ] || absent+=("these packages: ${missing[*]}; root installs them with: apt-get install ${missing[*]}")
-rust=$(cargo --version 2>/dev/null || true)
-[[ $rust =~ ^cargo\ 1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 94 ] || absent+=("Rust 1.94 or later: see rustup.rs${rust:+; cargo is ${rust#cargo }}")
+. scripts/rust.sh
+rust=$(find_cargo 2>&1) || absent+=("${rust#frazil needs }")
 if command -v python3 >/dev/null; then
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || absent+=("Python 3.11 or later, and python3 is $(python3 --version || true)")
 fi

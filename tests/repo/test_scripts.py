@@ -25,7 +25,8 @@ def start(tmp_path):
     checkout = tmp_path / "a checkout"
     (checkout / "scripts").mkdir(parents=True)
     (tmp_path / "tmp").mkdir()
-    shutil.copy(ROOT / "scripts/begin.sh", checkout / "scripts")
+    for name in ("begin.sh", "rust.sh"):
+        shutil.copy(ROOT / "scripts" / name, checkout / "scripts")
 
     def start(body, **more):
         # A shell reads its script as it goes on.
@@ -261,9 +262,57 @@ def test_everything_that_is_missing_is_named_at_once(purpose, needed, tmp_path):
     lines = done.stderr.splitlines()
     assert lines[0].startswith("frazil needs these packages: ") and needed <= set(lines[0].partition(";")[0].split())
     assert "; root installs them with: apt-get install " in lines[0]
-    assert any("Rust 1.94 or later: see rustup.rs; cargo is 1.63.0" in line for line in lines)
+    assert any(f"Rust 1.94 or later: see rustup.rs; {tmp_path}/cargo is 1.63.0" in line for line in lines)
     assert any("Python 3.11" in line for line in lines)
     assert any("GB of free disk space, and in" in line and line.endswith("there are 1") for line in lines)
     assert (purpose == "--test") == any("Python 3.12 or 3.13 as well" in line for line in lines)
     assert (purpose != "--demo") == any("free disk space for temporary files, and in /tmp there are 1" in line for line in lines)
     assert (purpose == "--test") == any("free ports on the loopback interface" in line for line in lines)
+
+
+def cargo_of(folder, version):
+    """A folder with a cargo that says its version, and what else it was asked for."""
+    folder.mkdir()
+    path = folder / "cargo"
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "cargo {version} (0123456789 2026-01-01)" || echo "$0 $1" >&2\n')
+    path.chmod(0o755)
+    return folder
+
+
+BUILDS = ["c-api/install.sh prefix", "node/build.sh --demo", "python/build.sh --demo", "server/build.sh", "cmake -S . -B build/cmake"]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_an_old_cargo_is_named_and_passed_over(build, tmp_path):
+    """Debian's cargo does not read our Cargo.toml, and says so in words of TOML."""
+    tree = tmp_path / "a checkout"
+    tracked = ("Cargo.toml", "CMakeLists.txt", "scripts/rust.sh", "c-api/install.sh", "node/build.sh", "python/build.sh", "server/build.sh")
+    for name in (*tracked, "c-api/lay_out.sh"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    (tree / ".venv/bin").mkdir(parents=True)
+    (tree / ".venv/made").touch()
+    (tree / ".venv/bin/maturin").write_text("#!/bin/sh\ncargo maturin\n")
+    (tree / ".venv/bin/maturin").chmod(0o755)
+    old, new = cargo_of(tmp_path / "old", "1.63.0"), cargo_of(tmp_path / "new cargo", "1.99.1")
+    # A folder of the path that is not there is nobody's.
+    path = f"{tmp_path}/none:{old}:/usr/bin:/bin"
+
+    def run(**environment):
+        environment = {"PATH": path, "HOME": str(tmp_path), **environment}
+        return subprocess.run(build.split(), cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+
+    refused = run()
+    # CMake wraps lines.
+    told = " ".join(refused.stderr.split())
+    assert refused.returncode != 0 and f"frazil needs Rust 1.94 or later: see rustup.rs; {old}/cargo is 1.63.0" in told
+    (tmp_path / "rustup").mkdir()
+    (tmp_path / "rustup/bin").symlink_to(new)
+    for folder, environment in ((new, {"PATH": f"{path}:{new}"}), (tmp_path / "rustup/bin", {"CARGO_HOME": str(tmp_path / "rustup")})):
+        done = run(**environment)
+        if "cmake" in build:
+            assert done.returncode == 0 and f"frazil is built by {folder}/cargo" in done.stdout, done.stderr
+            shutil.rmtree(tree / "build/cmake")
+        else:
+            assert f"Building with {folder}/cargo, because {old}/cargo is 1.63.0" in done.stderr
+            assert f"{folder}/cargo " in done.stderr.partition("\n")[2], done.stderr

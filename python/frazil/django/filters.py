@@ -8,7 +8,7 @@ from .fields import SnowflakeAutoField
 from .forms import SnowflakeFormField
 
 
-class SnowflakeFilter(Filter):
+class SnowflakeFilter(Filter):  # type: ignore[misc]  # django-filter has no types
     """A filter by an ID: digits, 0 to 2^63 - 1. FilterSets use it for keys automatically."""
 
     field_class = SnowflakeFormField
