@@ -12,7 +12,8 @@ if [ "$1" = --undo ]; then
     # What is installed says for which system it was.
     from=$prefix/$libdir
 else
-    undo='' from=$1 native=$(tr -d '\r\n' < "$2") prefix=$3 libdir=${4:-lib}
+    # Compilers link libgcc_s by themselves, and cannot where a program is fully static.
+    undo='' from=$1 native=$(tr -d '\r\n' < "$2" | sed 's/-lgcc_s *//') prefix=$3 libdir=${4:-lib}
 fi
 prefix=${prefix%/} libdir=${libdir%/}
 case /$libdir/ in

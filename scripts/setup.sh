@@ -43,6 +43,8 @@ if wanted test; then
     need systemd-analyze systemd
     need cmake cmake
     need pkg-config pkg-config
+    # The guide has a program in it.
+    need luajit luajit
     # A test looks whether it can read the pages that `frazil man` prints.
     need man man-db
     # A test has them complete the command's words.

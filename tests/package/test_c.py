@@ -68,6 +68,16 @@ def test_pedantic_c99(linked, project, prefix):
     mints(project / "app", LD_LIBRARY_PATH=str(prefix / "lib"))
 
 
+@pytest.mark.parametrize("name, command", [("app.lua", "luajit app.lua"), ("app.go", "go run app.go")])
+def test_other_languages(name, command, tmp_path, prefix):
+    if name == "app.go" and not shutil.which("go"):
+        pytest.skip("there is no go, which make frameworks installs")
+    [code] = blocks(name.partition(".")[2])
+    (tmp_path / name).write_text(code)
+    found = {"LD_LIBRARY_PATH": f"{prefix}/lib", "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig", "GOCACHE": str(tmp_path / "cache")}
+    assert 10**17 < int(run(*command.split(), cwd=tmp_path, env=os.environ | found)) < 2**63
+
+
 def test_without_exceptions_and_rtti(tmp_path, prefix):
     [code] = blocks("cpp")
     (tmp_path / "app.cpp").write_text(code.replace("#define FRAZIL_NO_EXCEPTIONS\n", ""))
