@@ -9,11 +9,6 @@ out=$PWD/build/package/c
 
 rm -rf "$out"
 mkdir -p "$out"
-# The archive is root's, whoever made it.
-case $(tar --version) in
-    bsdtar*) root="--uid 0 --gid 0" ;;
-    *) root="--owner=0 --group=0" ;;
-esac
 pack() { # SUFFIX [CARGO-ARGUMENT]...
     name=frazil-$version-$TARGET$1
     native=${CARGO_TARGET_DIR:-$PWD/target}/$TARGET/release/frazil$1.native-static-libs
@@ -23,7 +18,7 @@ pack() { # SUFFIX [CARGO-ARGUMENT]...
     c-api/lay_out.sh "$from" "$native" "$out/$name" > /dev/null
     # Cargo strips no static library, and this machine's tool knows no other processor's.
     strip -S "$out/$name/lib/libfrazil.a" 2> /dev/null || true
-    tar -czf "$out/$name.tar.gz" -C "$out" $root "$name"
+    python3 scripts/archive.py "$out/$name.tar.gz" "$out" "$name"
     rm -rf "${out:?}/$name" "$out/log"
     python3 scripts/sbom.py "$out/$name.cdx.json" frazil-c $features
 }

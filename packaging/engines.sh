@@ -143,10 +143,5 @@ echo "[assembly: System.Reflection.AssemblyVersion(\"$version.0\")]" > "$out/nug
 mcs -langversion:7.2 -warnaserror -target:library "-out:$nuget/lib/netstandard2.0/FrazilSharp.dll" \
     "-doc:$nuget/lib/netstandard2.0/FrazilSharp.xml" "$root/packaging/csharp/Snowflake.cs" "$out/nuget/Version.cs"
 rm "$out/nuget/Version.cs"
-(cd "$nuget" && find . -type f | LC_ALL=C sort | python3 -c '
-import sys, zipfile
-with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as package:
-    for line in sys.stdin:
-        package.write(line.rstrip("\n"))
-' "$out/nuget/Frazil.$version.nupkg")
+python3 "$root/scripts/archive.py" "$out/nuget/Frazil.$version.nupkg" "$nuget"
 rm -r "$nuget"

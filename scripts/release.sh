@@ -73,9 +73,9 @@ case ${1:-} in
         mv "$out/nuget/Frazil.$version.nupkg" "$packed"
         # Unity takes an archive as npm packs one. A project takes the others' folders as they are.
         mv "$out/unity" "$out/package"
-        tar -czf "$packed/frazil-unity-$version.tgz" -C "$out" --owner=0 --group=0 package
+        python3 scripts/archive.py "$packed/frazil-unity-$version.tgz" "$out" package
         for engine in godot unreal; do
-            (cd "$out/$engine" && python3 -m zipfile -c "$packed/frazil-$engine-$version.zip" ./*)
+            python3 scripts/archive.py "$packed/frazil-$engine-$version.zip" "$out/$engine"
         done
         python3 scripts/sbom.py "$packed/frazil-engines-$version.cdx.json" --merge "${lists[@]}" ;;
     try-engines)

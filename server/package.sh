@@ -18,6 +18,5 @@ mkdir -p "$out/$name"
 cp "$from/frazil-server" server/dist/frazil-server.service server/dist/frazil-server.socket LICENSE-MIT LICENSE-APACHE THIRD-PARTY-NOTICES.txt \
     "$out/$name/"
 cp "$out/$name.cdx.json" "$out/$name/frazil-server.cdx.json"
-# The archive is root's, whoever made it.
-tar -czf "$out/$name.tar.gz" -C $out --owner=0 --group=0 "$name"
+python3 scripts/archive.py "$out/$name.tar.gz" $out "$name"
 rm -r "${out:?}/$name"

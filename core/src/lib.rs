@@ -128,6 +128,8 @@
 //! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
 //! | `admin` | the queries and changes of the command `frazil`, behind a feature |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(feature = "admin")]
 #[doc(hidden)]
 pub mod admin;
@@ -217,6 +219,7 @@ pub mod bindings {
 /// Runs the Rust examples of the README and of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
 #[doc = include_str!("../../docs/segments.md")]
 #[doc = include_str!("../../docs/start.md")]
 #[doc = include_str!("../../docs/uuids.md")]

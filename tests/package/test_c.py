@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 
 import pytest
 from conftest import HOST, NOTICES, PACKAGES, ROOT, VERSION, names_its_crates, shares_the_unwinder
@@ -322,3 +324,32 @@ def test_conan(tmp_path, packages):
         options = ["-s", "build_type=Debug", "-o", f"&:shared={shared}", "-o", "&:stores=False"]
         options += ["-c", f"tools.cmake.cmake_layout:test_folder={tmp_path}/built", "-c", "tools.cmake.cmaketoolchain:user_presets="]
         assert f"frazil {VERSION} makes " in run(conan, "create", ROOT / "packaging/conan", *options, env=environment)
+
+
+@pytest.mark.parametrize("ending", ["tar.gz", "zip"])
+def test_an_archive_follows_from_its_content(ending, tmp_path):
+    """Two builds of a commit are equal, whoever made them, and when."""
+    archives = []
+    for number, names in enumerate((["b", "a", "run"], ["run", "a", "b"])):
+        lib = tmp_path / str(number) / "lib"
+        lib.mkdir(parents=True)
+        for name in names:
+            (lib / name).write_text(name)
+            (lib / name).chmod(0o755 if name == "run" else 0o664 if number else 0o600)
+            os.utime(lib / name, (1_700_000_000 + number,) * 2)
+        if ending == "tar.gz":
+            (lib / "link").symlink_to("a")
+        archives.append(tmp_path / f"{number}.{ending}")
+        run(sys.executable, ROOT / "scripts/archive.py", archives[-1], lib.parent, env=os.environ | {"SOURCE_DATE_EPOCH": "1750000000"})
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    wanted = {f"lib/{name}": (0o755 if name == "run" else 0o644, name) for name in ("a", "b", "run")}
+    if ending == "zip":
+        with zipfile.ZipFile(archives[0]) as packed:
+            found = {entry.filename: (entry.external_attr >> 16 & 0o777, packed.read(entry).decode()) for entry in packed.infolist()}
+            assert {entry.date_time for entry in packed.infolist()} == {(2025, 6, 15, 15, 6, 40)}
+    else:
+        with tarfile.open(archives[0]) as packed:
+            found = {entry.name: (entry.mode, packed.extractfile(entry).read().decode()) for entry in packed if entry.isreg()}
+            assert {(entry.uid, entry.gid, entry.mtime) for entry in packed} == {(0, 0, 1_750_000_000)}
+            assert packed.getmember("lib/link").linkname == "a"
+    assert found == wanted
