@@ -37,14 +37,14 @@ def schema(*files):
 
 
 def test_workflows(actionlint):
-    assert [path.name for path in WORKFLOWS] == ["ci.yml", "release.yml"]
+    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml", "release.yml"]
     assert actionlint(*WORKFLOWS) == ""
     checked = schema(*WORKFLOWS)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_what_checks_the_workflows_finds_faults(actionlint, tmp_path):
-    good = WORKFLOWS[1].read_text()
+    good = WORKFLOWS[-1].read_text()
     broken = tmp_path / "broken.yml"
     broken.write_text(good.replace("${{ matrix.target }}", "${{ matrix.tarket }}"))
     assert "tarket" in actionlint(broken)
@@ -67,6 +67,15 @@ def test_the_workflows_take_actions_by_commit_and_scripts_for_all_else():
         for kind, what in steps:
             allowed = r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+" if kind == "uses" else r"[^|;]+" if path.name == "release.yml" else ".+"
             assert re.fullmatch(allowed, what), (path.name, what)
+
+
+def test_the_workflows_keep_no_credentials_and_no_cache():
+    """A cache that another branch has written, or a token that a build script reads, would be in a release."""
+    for path in WORKFLOWS:
+        text = path.read_text()
+        assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+        assert text.count("actions/setup-node@") == text.count("package-manager-cache: false")
+        assert "actions/cache" not in text and not re.search(r"^ *cache:", text, re.MULTILINE)
 
 
 def test_every_platform_of_the_npm_package_is_released():

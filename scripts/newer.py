@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Fails where a registry serves a newer framework than the one that the adapters are tested with.
+
+usage: scripts/newer.py: it asks npm and pip, with the registries that they are set up for
+"""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def in_node():
+    """The frameworks of Node's adapters, and each one's oldest and newest version that is tested."""
+    tested = json.loads((ROOT / "tests/adapters/node/package.json").read_text())["dependencies"]
+    nest = json.loads((ROOT / "tests/adapters/node/nestjs-oldest/package.json").read_text())["dependencies"]
+    oldest = {name: tested.get(f"{name}-oldest", nest.get(name, "")).rpartition("@")[2] for name in tested}
+    return {name: (oldest[name], newest) for name, newest in tested.items() if oldest[name] and not name.endswith("-oldest")}
+
+
+def in_python():
+    """The same of Python's."""
+
+    def versions(name):
+        lines = (ROOT / f"tests/adapters/python/{name}.txt").read_text().splitlines()
+        return dict(re.fullmatch(r"([\w-]+)(?:\[.*\])?==(\S+)", line).groups() for line in lines if not line.startswith("#"))
+
+    newest = versions("current")
+    return {name: (oldest, newest[name]) for name, oldest in versions("oldest").items() if name in newest}
+
+
+def output(*command):
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def number(version):
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def served():
+    """What the registries serve now as their newest version, by framework."""
+    for name, (_, newest) in in_node().items():
+        yield name, newest, output("npm", "view", name, "version").strip()
+    for name, (_, newest) in in_python().items():
+        told = output(sys.executable, "-m", "pip", "index", "versions", "--disable-pip-version-check", "--ignore-requires-python", name)
+        yield name, newest, re.match(r"\S+ \((\S+)\)", told)[1]
+
+
+if __name__ == "__main__":
+    newer = [f"{name}: {tested} is tested, and {found} is served" for name, tested, found in served() if number(found) > number(tested)]
+    print("\n".join(newer) or "No registry serves a newer framework than those that are tested")
+    sys.exit(bool(newer))

@@ -1,0 +1,29 @@
+"""The versions of frameworks that are tested: as the guide's table says, and as the npm package allows."""
+
+import json
+import re
+import sys
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import newer
+
+
+def test_the_guides_table_is_what_is_tested():
+    table = (ROOT / "docs/platforms.md").read_text().partition("## Frameworks")[2].partition("\n## ")[0]
+    rows = dict((name, (oldest, newest)) for name, oldest, newest in re.findall(r"^\| (\S+) \| (\d\S*) \| (\S+) \|$", table, re.MULTILINE))
+    tested = newer.in_node() | newer.in_python()
+    assert rows == {name: tested[name] for name in rows}
+    # The adapters are named by their frameworks.
+    named = {*json.loads((ROOT / "node/package.json").read_text())["peerDependencies"]} - {"@nestjs/common"}
+    assert named <= {*rows}
+
+
+def test_an_adapters_range_ends_where_its_framework_changes():
+    peers = json.loads((ROOT / "node/package.json").read_text())["peerDependencies"]
+    for name, allowed in peers.items():
+        oldest, newest = newer.in_node()[name]
+        above, below = re.fullmatch(r">=(\S+) <(\d+)", allowed).groups()
+        assert newer.number(oldest)[: len(newer.number(above))] == newer.number(above), name
+        assert int(below) == newer.number(newest)[0] + 1, name
