@@ -18,7 +18,8 @@ from pathlib import Path
 def the_time():
     """The seconds that every file is from: those of the last commit, unless they are given."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
-    return int(given or subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=Path(__file__).parent, check=True, capture_output=True).stdout)
+    commit = ["git", "-C", Path(__file__).parent, "log", "-1", "--format=%ct"]
+    return int(given or subprocess.check_output(commit))
 
 
 def every_path(folder, names):
@@ -28,14 +29,17 @@ def every_path(folder, names):
 
 
 def tar(archive, folder, names, seconds):
-    with open(archive, "wb") as file, gzip.GzipFile("", "wb", mtime=seconds, fileobj=file) as packed:
-        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as opened:
-            for name, path in every_path(folder, names):
-                entry = opened.gettarinfo(path, name)
-                # The archive is root's, whoever made it.
-                entry.uid, entry.gid, entry.uname, entry.gname, entry.mtime = 0, 0, "root", "root", seconds
-                entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
-                opened.addfile(entry, io.BytesIO(path.read_bytes()) if entry.isreg() else None)
+    with (
+        open(archive, "wb") as file,
+        gzip.GzipFile("", "wb", mtime=seconds, fileobj=file) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as opened,
+    ):
+        for name, path in every_path(folder, names):
+            entry = opened.gettarinfo(path, name)
+            # The archive is root's, whoever made it.
+            entry.uid, entry.gid, entry.uname, entry.gname, entry.mtime = 0, 0, "root", "root", seconds
+            entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+            opened.addfile(entry, io.BytesIO(path.read_bytes()) if entry.isreg() else None)
 
 
 def zipped(archive, folder, names, seconds):
@@ -43,7 +47,8 @@ def zipped(archive, folder, names, seconds):
         for name, path in every_path(folder, names):
             if path.is_file():
                 entry = zipfile.ZipInfo(name, time.gmtime(seconds)[:6])
-                entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, (0o100755 if path.stat().st_mode & 0o100 else 0o100644) << 16
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = (0o100755 if path.stat().st_mode & 0o100 else 0o100644) << 16
                 opened.writestr(entry, path.read_bytes())
 
 

@@ -12,7 +12,7 @@ import newer
 
 def test_the_guides_table_is_what_is_tested():
     table = (ROOT / "docs/platforms.md").read_text().partition("## Frameworks")[2].partition("\n## ")[0]
-    rows = dict((name, (oldest, newest)) for name, oldest, newest in re.findall(r"^\| (\S+) \| (\d\S*) \| (\S+) \|$", table, re.MULTILINE))
+    rows = {name: (oldest, newest) for name, oldest, newest in re.findall(r"^\| (\S+) \| (\d\S*) \| (\S+) \|$", table, re.MULTILINE)}
     tested = newer.in_node() | newer.in_python()
     assert rows == {name: tested[name] for name in rows}
     # The adapters are named by their frameworks.
