@@ -48,7 +48,7 @@ def cpp():
     methods = {}
     for name, base, body in re.findall(r"^class (\w+)(?: : public (\w+).*?)? \{\n(.*?)^\};", header, re.MULTILINE | re.DOTALL):
         shown = re.split(r"^(?:private|protected):", body, flags=re.MULTILINE)[0]
-        own = re.findall(r"^    (?:static )?(?:\w|[:<>])+ (\w+)\(", shown, re.MULTILINE)
+        own = re.findall(r"^    (?:\[\[nodiscard\]\] )?(?:static )?(?:\w|[:<>])+ (\w+)\(", shown, re.MULTILINE)
         methods[name] = {*own, *methods.get(base, ())} - {name}
     found = {f"{name}::{method}" for name, own in methods.items() for method in own}
     return found | set(re.findall(r"^inline outcome<.*> (\w+)\(", header, re.MULTILINE))
