@@ -32,8 +32,8 @@ example-nestjs-prisma: ## a message board in NestJS, Prisma and PostgreSQL with 
 check: ## the core and the Python binding, without servers: the short loop
 	@scripts/check.sh
 
-test: ## every suite in every language
-	@scripts/test.sh
+test: ## every suite in every language; SUITE=core K=fork: one suite, or the tests of it whose names hold K
+	@$(if $(SUITE),scripts/suite.sh $(SUITE) $(K),scripts/test.sh)
 
 bench: ## ns per ID beside floors and peers, the service level, and frazil-server
 	@scripts/bench.sh
