@@ -12,7 +12,7 @@ fn main() {
         Ok("macos") => println!("cargo:rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libfrazil.{abi}.dylib"),
         _ => {}
     }
-    // Its threads outlive the last handle for a while, and what it knows of numbers given by hand holds for the life of the process. macOS has no such flag,
+    // Its threads outlive the last handle for a while, and its table of fixed numbers is needed until the process ends. macOS has no such flag,
     // and unloads no library with variables of threads; on Windows the core's stay.rs does it.
     if std::env::var_os("CARGO_CFG_UNIX").is_some() && std::env::var("CARGO_CFG_TARGET_VENDOR").as_deref() != Ok("apple") {
         println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");

@@ -47,7 +47,7 @@ if [ -z "$quiet" ]; then
     cargo rustc "$@"
     c-api/lay_out.sh "$from" "$native" "$prefix" "$libdir"
 else
-    # rustc tells each time where it wrote the list, which nobody asked for.
+    # rustc prints each time where it wrote the list.
     cargo rustc --quiet "$@" 2> "$native.log" || { cat "$native.log" >&2; exit 1; }
     c-api/lay_out.sh "$from" "$native" "$prefix" "$libdir" > /dev/null
 fi

@@ -13,7 +13,7 @@ pack() { # SUFFIX [CARGO-ARGUMENT]...
     name=frazil-$version-$TARGET$1
     native=${CARGO_TARGET_DIR:-$PWD/target}/$TARGET/release/frazil$1.native-static-libs
     shift
-    # rustc tells each time where it wrote the list, which nobody asked for.
+    # rustc prints each time where it wrote the list.
     from=$(scripts/release-build.sh --package frazil-c $features "$@" -- --print "native-static-libs=$native" 2> "$out/log") || { cat "$out/log" >&2; exit 1; }
     c-api/lay_out.sh "$from" "$native" "$out/$name" > /dev/null
     # Cargo strips no static library, and this machine's tool knows no other processor's.

@@ -36,13 +36,13 @@
  *   the asynchronous type (`PTHREAD_CANCEL_ASYNCHRONOUS`) must disable cancellation around calls of frazil, as around all
  *   but three functions of POSIX. A hook of `frazil_on_event()` returns: no `longjmp`, no `pthread_exit`, no exception
  *   leaves it.
- * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
+ * - Fork: in a child, a generator of the parent leases another number on its first use; one whose
  *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. A segment's
- *   child takes ranges of its own; UUIDs and ObjectIds begin anew. Freeing and closing are safe in the child
+ *   child takes other ranges; UUIDs and ObjectIds begin anew. Freeing and closing are safe in the child
  *   and give nothing of the parent's back.
  * - Panics of the library never cross: they are `FRAZIL_INTERNAL`.
  * - Versions: a library serves headers of its major version (below 1.0: of its minor version) that are not
- *   newer. `frazil_version_check` tells, and C++ asks it before it opens anything.
+ *   newer. `frazil_version_check` compares them, and C++ calls it before it opens anything.
  */
 
 #ifndef FRAZIL_H
@@ -217,7 +217,7 @@ typedef struct {
      */
     uint64_t tick_ms;
     /**
-     * The number of generators that can be told apart.
+     * The number of node numbers: the most generators that may run at once.
      */
     uint64_t nodes;
     /**
@@ -305,7 +305,7 @@ typedef struct {
      */
     uint64_t node;
     /**
-     * The last instant whose IDs the lease covers as it stands, in Unix ms; INT64_MAX where there is
+     * The last instant whose IDs the lease covers now, in Unix ms; INT64_MAX where there is
      * no end, as with a disposable number.
      */
     int64_t bound_ms;
@@ -424,7 +424,7 @@ typedef struct {
      */
     uint64_t range_left;
     /**
-     * Numbers that lie ready behind that range.
+     * Numbers that are prepared after that range.
      */
     uint64_t range_ready;
     /**
@@ -528,7 +528,7 @@ typedef struct {
      */
     int64_t unix_ms;
     /**
-     * The 40 bits that tell processes apart.
+     * The 40 bits that differ between processes.
      */
     uint64_t random;
     /**
@@ -595,7 +595,7 @@ const char *frazil_version(void);
  * `frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH)`.
  *
  * It does when the major version is the same, below 1.0 the minor one too, and the header is not
- * newer; else FRAZIL_OUT_OF_RANGE, whose text tells both versions. frazil.hpp asks before it opens.
+ * newer; else FRAZIL_OUT_OF_RANGE, whose text names both versions. frazil.hpp calls it before it opens.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_version_check(int32_t major, int32_t minor, int32_t patch);
@@ -743,14 +743,14 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_open(const char *spec, frazil_snowflake **ids);
 
 /**
- * Opens like frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
+ * Opens like frazil_snowflake_open(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK when the next tick is
  * further away, or the store takes longer.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_open_for(const char *spec, int64_t max_wait_ms, frazil_snowflake **ids);
 
 /**
- * Closes and frees a generator, waiting for its store for at most 200 ms; the rest goes on in the
+ * Closes and frees a generator, waiting for its store for at most 200 ms; the rest continues in the
  * background. NULL is a no-op.
  */
 void frazil_snowflake_free(frazil_snowflake *ids);
@@ -759,7 +759,7 @@ void frazil_snowflake_free(frazil_snowflake *ids);
  * Makes a handle for one thread, which is the caller's to free. Its IDs are unique, and ascend within it; IDs of other handles lie
  * between its blocks. What is left of a block when its tick is over is dropped, so no ID is old.
  *
- * Two threads must not use one such handle at once. It is a handle of its own: closing or freeing `ids` does not end it. In a forked
+ * Two threads must not use one such handle at once. It is another handle: closing or freeing `ids` does not end it. In a forked
  * child it leases anew, as `ids` does. frazil_snowflake_fill() is faster still where many IDs are wanted together.
  */
 FRAZIL_NODISCARD
@@ -815,7 +815,7 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_field(const frazil_snowflake *ids, const char *name, uint64_t *value);
 
 /**
- * The layout, as a handle of its own that is the caller's to free.
+ * The layout, as another handle, which the caller frees.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_layout(const frazil_snowflake *ids, frazil_layout **layout);
@@ -828,7 +828,7 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_spec(const frazil_snowflake *ids, const char **spec);
 
 /**
- * The node number and how its lease stands: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
+ * The node number and the state of its lease: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
  * store. FRAZIL_OK also for a number that is not leased.
  *
  * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has; FRAZIL_FORKED as
@@ -839,7 +839,7 @@ frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *
 
 /**
  * Gives a leased node number back; the next use takes another. A hook for machines that are about to
- * be cloned: after it every clone leases a number of its own. IDs go on increasing.
+ * be cloned: after it every clone leases another number. IDs still increase.
  *
  * FRAZIL_SPEC for a number that is given without a store; FRAZIL_STORE_UNREACHABLE or
  * FRAZIL_LEASE_EXHAUSTED when the store takes too long.
@@ -848,8 +848,8 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_release_node(const frazil_snowflake *ids);
 
 /**
- * Does the work of frazil_snowflake_release_node(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
- * told yet. The lease has ended in any case.
+ * Does the work of frazil_snowflake_release_node(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where the store has not been
+ * notified yet. The lease has ended in any case.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_release_node_for(const frazil_snowflake *ids,
@@ -864,8 +864,8 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_close(const frazil_snowflake *ids);
 
 /**
- * Closes like frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
- * told yet: that goes on in the background.
+ * Closes like frazil_snowflake_close(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where the store has not been
+ * notified yet: that continues in the background.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_close_for(const frazil_snowflake *ids,
@@ -873,12 +873,12 @@ frazil_status frazil_snowflake_close_for(const frazil_snowflake *ids,
 
 /**
  * Closes every generator of this process that leases its number, and gives the numbers back: for the end
- * of a program, as at SIGTERM, so that the next one need not wait for a number of its own. Call it from
- * a thread, not from within a signal handler; it waits at most so many ms for all stores together, also
+ * of a program, as at SIGTERM, so that the next one need not wait for a number. Call it from
+ * a thread, not from within a signal handler; it waits at most `max_wait_ms` for all stores together, also
  * for what was closed or freed before. The handles are still to be freed. A number that is given without a
- * store, segments and tickets have nothing to give back, and stay open.
+ * store, segments and tickets have nothing to release, and stay open.
  *
- * FRAZIL_WOULD_BLOCK where a store has not been told yet.
+ * FRAZIL_WOULD_BLOCK where a store has not been notified yet.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_close_all(int64_t max_wait_ms);
@@ -907,7 +907,7 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_next(const frazil_snowflake *ids, int64_t *id);
 
 /**
- * Writes the next ID like frazil_snowflake_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the policies would
+ * Writes the next ID like frazil_snowflake_next(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK when the policies would
  * wait longer: see frazil_retry_after_ms().
  */
 FRAZIL_NODISCARD
@@ -928,7 +928,7 @@ frazil_status frazil_snowflake_fill(const frazil_snowflake *ids,
                                     size_t *written);
 
 /**
- * Fills like frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+ * Fills like frazil_snowflake_fill(), where no wait ends later than `max_wait_ms` after the call; FRAZIL_WOULD_BLOCK
  * otherwise.
  */
 FRAZIL_NODISCARD
@@ -977,7 +977,7 @@ FRAZIL_NODISCARD
 frazil_status frazil_segment_open(const char *spec, frazil_numbers **numbers);
 
 /**
- * Opens like frazil_segment_open(), waiting at most so many ms. A range that takes longer is fetched in the
+ * Opens like frazil_segment_open(), waiting at most `max_wait_ms`. A range that takes longer is fetched in the
  * background, and the first call waits for it, or says why there is none.
  */
 FRAZIL_NODISCARD
@@ -1011,7 +1011,7 @@ frazil_status frazil_buffered_open(const char *spec,
                                    frazil_numbers **numbers);
 
 /**
- * Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the generator takes longer.
+ * Opens like frazil_buffered_open(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK when the generator takes longer.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_buffered_open_for(const char *spec,
@@ -1019,8 +1019,8 @@ frazil_status frazil_buffered_open_for(const char *spec,
                                        frazil_numbers **numbers);
 
 /**
- * Closes and frees numbers; what was prepared is lost. A ring's leased node number is given back, for
- * which it waits at most 200 ms; the rest goes on in the background. NULL is a no-op.
+ * Closes and frees numbers; what was prepared is lost. A ring's leased node number is released, for
+ * which it waits at most 200 ms; the rest continues in the background. NULL is a no-op.
  */
 void frazil_numbers_free(frazil_numbers *numbers);
 
@@ -1035,7 +1035,7 @@ FRAZIL_NODISCARD
 frazil_status frazil_numbers_next(const frazil_numbers *numbers, int64_t *number);
 
 /**
- * Writes the next number like frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
+ * Writes the next number like frazil_numbers_next(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where it would wait longer:
  * see frazil_retry_after_ms().
  */
 FRAZIL_NODISCARD
@@ -1056,7 +1056,7 @@ frazil_status frazil_numbers_fill(const frazil_numbers *numbers,
                                   size_t *written);
 
 /**
- * Fills like frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+ * Fills like frazil_numbers_fill(), where no wait ends later than `max_wait_ms` after the call; FRAZIL_WOULD_BLOCK
  * otherwise.
  */
 FRAZIL_NODISCARD
@@ -1096,7 +1096,7 @@ frazil_status frazil_numbers_last_error(const frazil_numbers *numbers,
 
 /**
  * Drops what is prepared; the next call prepares more. A hook for machines that are about to be cloned:
- * after it no clone gives out what another does. A ring's leased node number is given back, too.
+ * after it no clone gives out what another does. A ring's leased node number is released, too.
  *
  * FRAZIL_CLOSED; for a ring over a lease FRAZIL_STORE_UNREACHABLE or FRAZIL_LEASE_EXHAUSTED when the
  * store takes too long.
@@ -1105,8 +1105,8 @@ FRAZIL_NODISCARD
 frazil_status frazil_numbers_discard(const frazil_numbers *numbers);
 
 /**
- * Does the work of frazil_numbers_discard(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
- * been told yet. What was prepared is dropped in any case.
+ * Does the work of frazil_numbers_discard(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where a ring's store has not
+ * been notified yet. What was prepared is dropped in any case.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_numbers_discard_for(const frazil_numbers *numbers,
@@ -1121,15 +1121,15 @@ FRAZIL_NODISCARD
 frazil_status frazil_numbers_close(const frazil_numbers *numbers);
 
 /**
- * Closes like frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
- * been told yet: that goes on in the background.
+ * Closes like frazil_numbers_close(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where a ring's store has not
+ * been notified yet: that continues in the background.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_numbers_close_for(const frazil_numbers *numbers,
                                        int64_t max_wait_ms);
 
 /**
- * The layout of a ring's IDs, as a handle of its own that is the caller's to free. FRAZIL_WRONG_TYPE for
+ * The layout of a ring's IDs, as another handle, which the caller frees. FRAZIL_WRONG_TYPE for
  * a segment and tickets: their numbers have none.
  */
 FRAZIL_NODISCARD
@@ -1185,11 +1185,11 @@ FRAZIL_NODISCARD
 frazil_status frazil_metric_at(size_t index, frazil_metric *metric, size_t size);
 
 /**
- * Has a function told of every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event
+ * Calls a function for every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event
  * after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on the thread that waits. A later
  * hook takes its place. NULL: none; with the `data` of a hook, that one is taken away, and not a later one. Then this waits up to 5 s for
  * calls that are under way; after that, what the hook uses may be freed. FRAZIL_WOULD_BLOCK where a call has not returned by then. The hook may
- * take itself away, and its own call is not waited for. A forked child has its parent's hook, and is told of its own events.
+ * take itself away, and its own call is not waited for. A forked child has its parent's hook, and gets its own events.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_on_event(frazil_event_hook hook,

@@ -206,7 +206,7 @@ private:
     std::optional<frazil::error> error_;
 };
 
-/// What a call gives back: T, or result<T> where exceptions are off.
+/// The return type of a call: T, or result<T> where exceptions are off.
 #ifdef FRAZIL_NO_EXCEPTIONS
 template <typename T>
 using outcome = result<T>;
@@ -228,7 +228,7 @@ public:
 
 private:
     const char *text_ = nullptr;
-    /// A view has no NUL behind it.
+    /// A view has no NUL after it.
     std::optional<std::string> copy_;
     bool holds_nul_ = false;
 };
@@ -431,7 +431,7 @@ struct parts {
 /// How the 63 bits of an ID are split, what a tick is, and when time began. Immutable; copies share it.
 class layout {
 public:
-    // No moves, which would leave a layout without fields behind.
+    // No moves, which would leave a layout without fields.
     layout(const layout &) = default;
     layout &operator=(const layout &) = default;
 
@@ -525,7 +525,7 @@ public:
     /// The length of a tick.
     std::chrono::milliseconds tick() const { return std::chrono::milliseconds(info().tick_ms); }
 
-    /// How many generators can be told apart.
+    /// The number of node numbers: the most generators that may run at once.
     std::uint64_t nodes() const { return info().nodes; }
 
     /// The IDs that one generator can mint in a second, sustained.
@@ -562,11 +562,11 @@ private:
     std::shared_ptr<frazil_layout> handle_;
 };
 
-/// A leased node number and how it stands.
+/// A leased node number and its state.
 struct lease {
     /// The node number: all node fields side by side.
     std::uint64_t node;
-    /// The last instant whose IDs the lease covers as it stands; nothing for a disposable number, which has no end.
+    /// The last instant whose IDs the lease covers now; nothing for a disposable number, which has no end.
     std::optional<time_point> bound;
     /// The store, without its credentials.
     std::string store;
@@ -582,7 +582,7 @@ struct lease {
 
 /// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
 /// SIGTERM; from a thread, not from within a signal handler. It waits for what was closed or destroyed before, too. Errors: would_block where
-/// a store has not been told in time.
+/// a store was not notified in time.
 inline outcome<void> close_all(wait_arg max_wait) { return detail::done(frazil_close_all(max_wait.ms())); }
 
 /// Tells frazil that this process was restored from a snapshot, or copied with its machine: frazil_restored().
@@ -643,7 +643,7 @@ struct event {
     }
 };
 
-/// A hook that is told of events, until this is destroyed: on_event(). Moves.
+/// A hook that gets events until this is destroyed: on_event(). Moves.
 class [[nodiscard]] event_hook {
 public:
     event_hook(event_hook &&) noexcept = default;
@@ -665,7 +665,7 @@ private:
 
     explicit event_hook(const std::shared_ptr<state> &hook) : hook_(hook.get(), ending{hook}) {}
 
-    static void told(const frazil_event *raw, void *data) noexcept {
+    static void forward(const frazil_event *raw, void *data) noexcept {
         // It may take itself away, and then lives until it returns.
         const auto hook = static_cast<state *>(data)->shared_from_this();
 #ifndef FRAZIL_NO_EXCEPTIONS
@@ -684,15 +684,15 @@ private:
     std::unique_ptr<state, ending> hook_;
 };
 
-/// Has a function told of every event of this process, until what this returns is destroyed. It is called under no lock, and may call frazil: on a
+/// Calls a function for every event of this process, until what this returns is destroyed. It is called under no lock, and may call frazil: on a
 /// thread of frazil's own, one event after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on
 /// the thread that waits. A later hook takes its place. The destructor waits up to 5 s for calls that are under way, except for one
 /// that it is called in; after that, what the function refers to may go. An exception that leaves it is dropped. Errors: wrong_type for an empty function.
 inline outcome<event_hook> on_event(std::function<void(const event &)> call) {
-    if (!call) return detail::fail<event_hook>(error(errc::wrong_type, "the function to be told of events is empty"));
+    if (!call) return detail::fail<event_hook>(error(errc::wrong_type, "the function for the events is empty"));
     const auto hook = std::make_shared<event_hook::state>(std::move(call));
     event_hook ending(hook);
-    return detail::give(frazil_on_event(event_hook::told, hook.get()), std::move(ending));
+    return detail::give(frazil_on_event(event_hook::forward, hook.get()), std::move(ending));
 }
 
 namespace detail {
@@ -801,11 +801,11 @@ public:
     iterator begin() const { return iterator(*this); }
     iterator end() const { return iterator(); }
 
-    /// Closes it: what is prepared is lost, and its calls are closed from now on. The last handle of a leased number gives that back, and waits
+    /// Closes it: what is prepared is lost, and its calls are closed from now on. The last handle of a leased number releases it, and waits
     /// up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
     void close() const { (void)calls::close(handle_.get()); }
 
-    /// As close(), waiting at most so long; the rest goes on in the background. Errors: would_block where there is one.
+    /// As close(), waiting at most so long; the rest continues in the background. Errors: would_block where there is one.
     outcome<void> close_for(wait_arg max_wait) const { return detail::done(calls::close_for(handle_.get(), max_wait.ms())); }
 
     /// What was counted in this process, over all handles: `issued` is exact when no call is under way, but for the blocks of local handles. Its
@@ -907,7 +907,7 @@ public:
         return opened<snowflake>(std::move(spec), max_wait, frazil_snowflake_open_for);
     }
 
-    /// A handle of its own for one thread, which is faster where threads share a generator. Closing this one does not end it. Errors: only
+    /// Another handle, for one thread, which is faster where threads share a generator. Closing this one does not end it. Errors: only
     /// wrong_type, of a moved-from generator.
     outcome<frazil::local> local() const {
         frazil_local *raw = nullptr;
@@ -960,7 +960,7 @@ public:
         return detail::give(status, node);
     }
 
-    /// The leased node number and how it stands; nothing for one that is given without a store.
+    /// The leased node number and its state; nothing for one that is given without a store.
     outcome<std::optional<frazil::lease>> lease() const {
         frazil_lease raw{};
         const frazil_status status = frazil_snowflake_lease(handle_.get(), &raw, sizeof raw);
@@ -990,7 +990,7 @@ private:
 /// process, whatever threads ask.
 class numbers : public source<frazil_numbers> {
 public:
-    /// How many numbers lie ready, beside those of the range being used. Errors: closed.
+    /// How many numbers are prepared, beside those of the range being used. Errors: closed.
     outcome<std::uint64_t> prepared() const {
         std::uint64_t prepared = 0;
         const frazil_status status = frazil_numbers_prepared(handle_.get(), &prepared);
@@ -1150,7 +1150,7 @@ public:
     /// The second in which it was made.
     time_point time() const { return detail::instant(decode().unix_ms); }
 
-    /// The 40 bits that tell processes apart.
+    /// The 40 bits that differ between processes.
     std::uint64_t random() const { return decode().random; }
 
     /// The counter within the process, 24 bits.

@@ -17,7 +17,7 @@ pub extern "C" fn frazil_version() -> *const c_char {
 /// `frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH)`.
 ///
 /// It does when the major version is the same, below 1.0 the minor one too, and the header is not
-/// newer; else FRAZIL_OUT_OF_RANGE, whose text tells both versions. frazil.hpp asks before it opens.
+/// newer; else FRAZIL_OUT_OF_RANGE, whose text names both versions. frazil.hpp calls it before it opens.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_version_check(major: i32, minor: i32, patch: i32) -> frazil_status {
     guard_short(|| {
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn frazil_id_format(id: i64, format: i32, buffer: *mut c_c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_id_parse(text: *const c_char, format: i32, id: *mut i64) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (text, id) = unsafe { (string("text", text, ErrorKind::IdInvalid)?, Out::new("id", id)?) };
         id.write(Id::parse(text, text_format(format)?)?.get());
         Ok(())
@@ -78,7 +78,7 @@ pub(crate) fn null(name: &str) -> Error {
 /// The pointer is NULL or valid for `'a`.
 #[inline]
 pub(crate) unsafe fn reference<'a, T>(name: &str, pointer: *const T) -> Result<&'a T> {
-    // SAFETY: NULL gives None; anything else is valid as the caller says.
+    // SAFETY: NULL gives None; anything else is valid, as the caller guarantees.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
@@ -88,7 +88,7 @@ pub(crate) unsafe fn reference<'a, T>(name: &str, pointer: *const T) -> Result<&
 /// The pointer is NULL, or valid for `'a` and nobody else's.
 #[inline]
 pub(crate) unsafe fn reference_mut<'a, T>(name: &str, pointer: *mut T) -> Result<&'a mut T> {
-    // SAFETY: NULL gives None; anything else is valid as the caller says.
+    // SAFETY: NULL gives None; anything else is valid, as the caller guarantees.
     unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
 }
 
@@ -110,8 +110,8 @@ impl<T> Out<T> {
     }
 }
 
-/// A struct that the library fills, and that may get more fields. They come at its end, and behind its padding, so that each version has a
-/// size of its own; a program tells by the size which version it has.
+/// A struct that the library fills, and that may get more fields. New fields are added after its padding, so that each version has another
+/// size, by which a program states its version.
 ///
 /// # Safety
 /// It is `repr(C)`, and any bytes of it may be copied.
@@ -147,7 +147,7 @@ impl<T: Filled> SizedOut<T> {
     /// # Safety
     /// The pointer is NULL or valid for `size` writes.
     pub(crate) unsafe fn new(name: &str, pointer: *mut T, size: usize) -> Result<Self> {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         let place = unsafe { Out::new(name, pointer)? };
         if (T::FIRST_SIZE..=Self::LARGEST).contains(&size) {
             return Ok(SizedOut { place, size });
@@ -159,7 +159,7 @@ impl<T: Filled> SizedOut<T> {
     /// Writes what both sides know. A larger struct's further fields are left as they were.
     pub(crate) fn write(self, value: T) {
         let known = self.size.min(size_of::<T>());
-        // SAFETY: `new` was promised so many bytes, and bytes have no alignment; the value's are its own.
+        // SAFETY: `new` was promised that number of bytes, and bytes have no alignment; the value's are its own.
         unsafe { self.place.0.cast::<u8>().copy_from_nonoverlapping((&raw const value).cast(), known) };
     }
 }
@@ -195,7 +195,7 @@ impl TextOut {
             // SAFETY: `new` saw room for the format's width.
             unsafe { self.buffer.copy_from_nonoverlapping(text.as_ptr().cast(), text.len()) };
         }
-        // SAFETY: `new` saw room for a NUL behind the format's width.
+        // SAFETY: `new` checked that there is room for a NUL after the format's width.
         unsafe { self.buffer.add(self.format.width()).write(0) };
     }
 }
@@ -225,7 +225,7 @@ pub(crate) unsafe fn string<'a>(name: &str, pointer: *const c_char, kind: ErrorK
     if pointer.is_null() {
         return Err(null(name));
     }
-    // SAFETY: not NULL, so NUL-terminated and alive as the caller says.
+    // SAFETY: not NULL, so NUL-terminated and alive, as the caller guarantees.
     let bytes = unsafe { CStr::from_ptr(pointer) };
     bytes.to_str().map_err(|error| Error::new(kind, format!("{name} is not UTF-8 at byte {}", error.valid_up_to())))
 }
@@ -268,7 +268,7 @@ mod tests {
             // Also where nothing is aligned.
             for offset in 0..8 {
                 let mut bytes = [9_u8; 48];
-                // SAFETY: there is room for the largest size behind the offset.
+                // SAFETY: there is room for the largest size after the offset.
                 unsafe { SizedOut::new("out", bytes.as_mut_ptr().add(offset).cast::<Grown>(), size) }.expect("a size that fits").write(ALL);
                 let expected = [vec![9; offset], vec![1; first], vec![2; later], vec![9; 48 - offset - first - later]].concat();
                 assert_eq!(bytes.to_vec(), expected, "size {size}, offset {offset}");

@@ -24,7 +24,7 @@ thread_local! {
     static LAST: RefCell<Last> = RefCell::new(Last { message: CString::default(), retry_after_ms: UNKNOWN });
 }
 
-/// Runs the body of a C function: an error becomes its number, and a panic `INTERNAL`. The thread is not cancelled meanwhile.
+/// Runs the body of a C function: an error becomes its number, and a panic `INTERNAL`. The thread is not cancelled during the call.
 pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> frazil_status {
     let _uncancelled = Uncancelled::new();
     guard_short(body)
@@ -45,15 +45,15 @@ pub(crate) fn guard_short(body: impl FnOnce() -> Result<()>) -> frazil_status {
 fn fail(error: &Error) -> frazil_status {
     let retry_after_ms = error.retry_after_ms().map_or(UNKNOWN, |ms| i64::try_from(ms).unwrap_or(i64::MAX));
     let last = Last { message: c_string(error.to_string()), retry_after_ms };
-    // A thread that is ending has no place left for it; its status still tells.
+    // A thread that is ending has no place left for the text; the status is returned all the same.
     let _ = LAST.try_with(|place| *place.borrow_mut() = last);
     error.kind().code()
 }
 
-/// An error that is told and not raised: its number, or FRAZIL_OK, and its text in a place of the thread.
-pub(crate) fn told(place: &'static LocalKey<RefCell<CString>>, error: Option<&Error>) -> (frazil_status, *const c_char) {
+/// An error that is returned as data: its number, or FRAZIL_OK, and its text in the thread's storage.
+pub(crate) fn status_and_text(place: &'static LocalKey<RefCell<CString>>, error: Option<&Error>) -> (frazil_status, *const c_char) {
     let text = c_string(error.map(ToString::to_string).unwrap_or_default());
-    // A thread that is ending has no place left for it; the status still tells.
+    // A thread that is ending has no place left for the text; the status is returned all the same.
     let kept = place.try_with(|place| {
         place.replace(text);
         place.borrow().as_ptr()

@@ -36,11 +36,11 @@ pub struct frazil_event {
 /// A callback of frazil_on_event(): it receives the event and the pointer that was given there.
 pub type frazil_event_hook = Option<unsafe extern "C" fn(event: *const frazil_event, data: *mut c_void)>;
 
-/// Has a function told of every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event
+/// Calls a function for every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event
 /// after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on the thread that waits. A later
 /// hook takes its place. NULL: none; with the `data` of a hook, that one is taken away, and not a later one. Then this waits up to 5 s for
 /// calls that are under way; after that, what the hook uses may be freed. FRAZIL_WOULD_BLOCK where a call has not returned by then. The hook may
-/// take itself away, and its own call is not waited for. A forked child has its parent's hook, and is told of its own events.
+/// take itself away, and its own call is not waited for. A forked child has its parent's hook, and gets its own events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_on_event(hook: frazil_event_hook, data: *mut c_void) -> frazil_status {
     /// The user's pointer, of which the header says that several threads may use it.

@@ -33,7 +33,7 @@ pub struct frazil_layout_info {
     pub expires_at_ms: i64,
     /// The length of a tick, 1 to 3,600,000 ms.
     pub tick_ms: u64,
-    /// The number of generators that can be told apart.
+    /// The number of node numbers: the most generators that may run at once.
     pub nodes: u64,
     /// The IDs that one generator can mint in a second, sustained.
     pub ids_per_second: f64,
@@ -84,7 +84,7 @@ pub struct frazil_field {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_parse(text: *const c_char, layout: *mut *mut frazil_layout) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (text, layout) = unsafe { (string("text", text, ErrorKind::LayoutInvalid)?, Out::new("layout", layout)?) };
         layout.write(frazil_layout::handle(Layout::parse(text)?));
         Ok(())
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn frazil_layout_free(layout: *mut frazil_layout) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_text(layout: *const frazil_layout, text: *mut *const c_char) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (layout, text) = unsafe { (reference("layout", layout)?, Out::new("text", text)?) };
         text.write(layout.text.as_ptr());
         Ok(())
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn frazil_layout_text(layout: *const frazil_layout, text: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_describe(layout: *const frazil_layout, info: *mut frazil_layout_info, size: usize) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (layout, info) = unsafe { (&reference("layout", layout)?.layout, SizedOut::new("info", info, size)?) };
         info.write(frazil_layout_info {
             epoch_ms: layout.epoch_ms(),
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn frazil_layout_field(
     bits: *mut u32,
 ) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (layout, name, bits) = unsafe { (reference("layout", layout)?, Out::new("name", name)?, Out::new("bits", bits)?) };
         let fields = layout.layout.node_fields();
         let field = fields.get(index).ok_or_else(|| {
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn frazil_layout_field(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_equal(a: *const frazil_layout, b: *const frazil_layout, equal: *mut bool) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (a, b, equal) = unsafe { (reference("a", a)?, reference("b", b)?, Out::new("equal", equal)?) };
         equal.write(a.layout == b.layout);
         Ok(())
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn frazil_layout_decode(
     size: usize,
 ) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (layout, out) = unsafe { (reference("layout", layout)?, SizedOut::new("parts", parts, size)?) };
         let parts = layout.layout.decode(Id::new(id)?)?;
         out.write(frazil_parts {
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn frazil_layout_decode_field(
     value: *mut u64,
 ) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (layout, name, value) =
             unsafe { (&reference("layout", layout)?.layout, string("name", name, ErrorKind::UnknownKey)?, Out::new("value", value)?) };
         let parts = layout.decode(Id::new(id)?)?;
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn frazil_layout_compose(
     id: *mut i64,
 ) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (layout, id) = unsafe { (&reference("layout", layout)?.layout, Out::new("id", id)?) };
         let most = layout.node_fields().len();
         if field_count > most {
@@ -257,7 +257,7 @@ pub unsafe extern "C" fn frazil_layout_compose(
         }
         let mut named = Vec::with_capacity(field_count);
         for index in 0..field_count {
-            // SAFETY: the caller passes so many fields, and their names are strings.
+            // SAFETY: the caller passes `count` fields, and their names are strings.
             let (name, value) = unsafe {
                 let field = &*fields.add(index);
                 (string(&format!("fields[{index}].name"), field.name, ErrorKind::UnknownKey)?, field.value)
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn frazil_layout_compose(
 /// FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant outside the layout.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_min_id(layout: *const frazil_layout, unix_ms: i64, id: *mut i64) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard_short(|| unsafe { bound(layout, id, |layout| layout.min_id(unix_ms)) })
 }
 
@@ -283,14 +283,14 @@ pub unsafe extern "C" fn frazil_layout_min_id(layout: *const frazil_layout, unix
 /// FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant outside the layout.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_max_id(layout: *const frazil_layout, unix_ms: i64, id: *mut i64) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard_short(|| unsafe { bound(layout, id, |layout| layout.max_id(unix_ms)) })
 }
 
 /// # Safety
 /// The pointers are NULL or valid.
 unsafe fn bound(layout: *const frazil_layout, id: *mut i64, of: impl FnOnce(&Layout) -> Result<Id>) -> Result<()> {
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     let (layout, id) = unsafe { (reference("layout", layout)?, Out::new("id", id)?) };
     id.write(of(&layout.layout)?.get());
     Ok(())

@@ -1,8 +1,8 @@
-//! A leased node number and how it stands; giving it back.
+//! A leased node number, its state, and its release.
 #![allow(non_camel_case_types)]
 
 use crate::convert::{SizedOut, filled, reference};
-use crate::error::{frazil_status, guard, told};
+use crate::error::{frazil_status, guard, status_and_text};
 use crate::next::handle;
 use crate::snowflake::frazil_snowflake;
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ pub struct frazil_lease {
     pub last_status: frazil_status,
     /// The node number: all node fields side by side.
     pub node: u64,
-    /// The last instant whose IDs the lease covers as it stands, in Unix ms; INT64_MAX where there is
+    /// The last instant whose IDs the lease covers now, in Unix ms; INT64_MAX where there is
     /// no end, as with a disposable number.
     pub bound_ms: i64,
     /// The number of disposable numbers that were left when this one was taken; -1 for any other.
@@ -43,7 +43,7 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// The node number and how its lease stands: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
+/// The node number and the state of its lease: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
 /// store. FRAZIL_OK also for a number that is not leased.
 ///
 /// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has; FRAZIL_FORKED as
@@ -51,7 +51,7 @@ thread_local! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, lease: *mut frazil_lease, size: usize) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (ids, out) = unsafe { (reference("ids", ids)?, SizedOut::new("lease", lease, size)?) };
         let lease = ids.ids.lease();
         let (node, bound_ms, left) = match &lease {
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
             None => (ids.ids.own_node()?, None, None),
         };
         let last_error = lease.as_ref().and_then(|lease| lease.last_error.as_ref());
-        let (last_status, last_error) = told(&LAST, last_error);
+        let (last_status, last_error) = status_and_text(&LAST, last_error);
         out.write(frazil_lease {
             leased: lease.is_some(),
             healthy: lease.as_ref().is_none_or(|lease| lease.healthy),
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
 }
 
 /// Gives a leased node number back; the next use takes another. A hook for machines that are about to
-/// be cloned: after it every clone leases a number of its own. IDs go on increasing.
+/// be cloned: after it every clone leases another number. IDs still increase.
 ///
 /// FRAZIL_SPEC for a number that is given without a store; FRAZIL_STORE_UNREACHABLE or
 /// FRAZIL_LEASE_EXHAUSTED when the store takes too long.
@@ -86,8 +86,8 @@ pub unsafe extern "C" fn frazil_snowflake_release_node(ids: *const frazil_snowfl
     unsafe { handle::discard(ids, None) }
 }
 
-/// Does the work of frazil_snowflake_release_node(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
-/// told yet. The lease has ended in any case.
+/// Does the work of frazil_snowflake_release_node(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where the store has not been
+/// notified yet. The lease has ended in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_release_node_for(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
@@ -103,8 +103,8 @@ pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) ->
     unsafe { handle::close(ids, None) }
 }
 
-/// Closes like frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
-/// told yet: that goes on in the background.
+/// Closes like frazil_snowflake_close(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where the store has not been
+/// notified yet: that continues in the background.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_close_for(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.

@@ -17,15 +17,15 @@ use std::time::Duration;
 /// FRAZIL_LEASE_EXHAUSTED when the store was away for longer than the lease reaches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_next(ids: *const frazil_snowflake, id: *mut i64) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::next(ids, None, id) }
 }
 
-/// Writes the next ID like frazil_snowflake_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the policies would
+/// Writes the next ID like frazil_snowflake_next(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK when the policies would
 /// wait longer: see frazil_retry_after_ms().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_next_for(ids: *const frazil_snowflake, max_wait_ms: i64, id: *mut i64) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::next(ids, Some(max_wait_ms), id) }
 }
 
@@ -40,11 +40,11 @@ pub unsafe extern "C" fn frazil_snowflake_fill(
     count: usize,
     written: *mut usize,
 ) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::fill(ids, None, buffer, count, written) }
 }
 
-/// Fills like frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+/// Fills like frazil_snowflake_fill(), where no wait ends later than `max_wait_ms` after the call; FRAZIL_WOULD_BLOCK
 /// otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_fill_for(
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn frazil_snowflake_fill_for(
     count: usize,
     written: *mut usize,
 ) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::fill(ids, Some(max_wait_ms), buffer, count, written) }
 }
 
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn frazil_snowflake_fill_for(
 /// as frazil_snowflake_next().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_batch(ids: *const frazil_snowflake, buffer: *mut i64, count: usize) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::batch(ids, buffer, count) }
 }
 
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn frazil_snowflake_batch(ids: *const frazil_snowflake, bu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_local_next(local: *mut frazil_local, id: *mut i64) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says, and no other thread uses the handle now.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires, and no other thread uses the handle now.
         let (local, id) = unsafe { (reference_mut("local", local)?, Out::new("id", id)?) };
         id.write(handle::uncancelled(Duration::MAX, |wait| local.ids.next_id_for(wait))?.get());
         Ok(())
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn frazil_snowflake_text(
     size: usize,
 ) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (ids, buffer) = unsafe { (reference("ids", ids)?, TextOut::new(buffer, size, text_format(format)?)?) };
         buffer.write(handle::uncancelled(Duration::MAX, |wait| ids.ids.next_id_for(wait))?);
         Ok(())

@@ -1,8 +1,8 @@
-//! Segments, tickets, rings: numbers that are prepared ahead, behind one handle.
+//! Segments, tickets, rings: numbers that are prepared ahead; one handle for all.
 #![allow(non_camel_case_types)]
 
 use crate::convert::{Out, max_wait, reference, string};
-use crate::error::{c_string, frazil_status, guard, told};
+use crate::error::{c_string, frazil_status, guard, status_and_text};
 use crate::layout::frazil_layout;
 use crate::next::handle::{self, handle};
 use frazil_core::bindings::stay;
@@ -37,11 +37,11 @@ thread_local! {
 /// are left; FRAZIL_STORE_NOT_BUILT and the other FRAZIL_STORE_ errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_segment_open(spec: *const c_char, numbers: *mut *mut frazil_numbers) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard(|| unsafe { open(Supply::Segment, spec, Duration::MAX, numbers) })
 }
 
-/// Opens like frazil_segment_open(), waiting at most so many ms. A range that takes longer is fetched in the
+/// Opens like frazil_segment_open(), waiting at most `max_wait_ms`. A range that takes longer is fetched in the
 /// background, and the first call waits for it, or says why there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_segment_open_for(
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn frazil_segment_open_for(
     max_wait_ms: i64,
     numbers: *mut *mut frazil_numbers,
 ) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard(|| unsafe { open(Supply::Segment, spec, max_wait(max_wait_ms)?, numbers) })
 }
 
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn frazil_segment_open_for(
 /// FRAZIL_STORE_NOT_BUILT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_tickets_open(spec: *const c_char, numbers: *mut *mut frazil_numbers) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard(|| unsafe { open(Supply::Tickets, spec, Duration::MAX, numbers) })
 }
 
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn frazil_tickets_open_for(
     max_wait_ms: i64,
     numbers: *mut *mut frazil_numbers,
 ) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard(|| unsafe { open(Supply::Tickets, spec, max_wait(max_wait_ms)?, numbers) })
 }
 
@@ -82,25 +82,25 @@ pub unsafe extern "C" fn frazil_tickets_open_for(
 /// Fails as frazil_snowflake_open() and frazil_snowflake_next().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_buffered_open(spec: *const c_char, numbers: *mut *mut frazil_numbers) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard(|| unsafe { open(Supply::Buffered, spec, Duration::MAX, numbers) })
 }
 
-/// Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the generator takes longer.
+/// Opens like frazil_buffered_open(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK when the generator takes longer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_buffered_open_for(
     spec: *const c_char,
     max_wait_ms: i64,
     numbers: *mut *mut frazil_numbers,
 ) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard(|| unsafe { open(Supply::Buffered, spec, max_wait(max_wait_ms)?, numbers) })
 }
 
 /// # Safety
 /// The pointers are NULL or valid.
 unsafe fn open(supply: Supply, spec: *const c_char, max_wait: Duration, numbers: *mut *mut frazil_numbers) -> Result<()> {
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     let (numbers, line) = unsafe { (Out::new("numbers", numbers)?, string("spec", spec, ErrorKind::Spec)?) };
     stay();
     let opened = Numbers::open(supply, Spec::parse(line)?, max_wait)?;
@@ -109,8 +109,8 @@ unsafe fn open(supply: Supply, spec: *const c_char, max_wait: Duration, numbers:
     Ok(())
 }
 
-/// Closes and frees numbers; what was prepared is lost. A ring's leased node number is given back, for
-/// which it waits at most 200 ms; the rest goes on in the background. NULL is a no-op.
+/// Closes and frees numbers; what was prepared is lost. A ring's leased node number is released, for
+/// which it waits at most 200 ms; the rest continues in the background. NULL is a no-op.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_free(numbers: *mut frazil_numbers) {
     // SAFETY: it came from `open`, and the caller gives it up.
@@ -124,15 +124,15 @@ pub unsafe extern "C" fn frazil_numbers_free(numbers: *mut frazil_numbers) {
 /// frazil_snowflake_next(). FRAZIL_CLOSED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_next(numbers: *const frazil_numbers, number: *mut i64) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::next(numbers, None, number) }
 }
 
-/// Writes the next number like frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
+/// Writes the next number like frazil_numbers_next(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where it would wait longer:
 /// see frazil_retry_after_ms().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_next_for(numbers: *const frazil_numbers, max_wait_ms: i64, number: *mut i64) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::next(numbers, Some(max_wait_ms), number) }
 }
 
@@ -147,11 +147,11 @@ pub unsafe extern "C" fn frazil_numbers_fill(
     count: usize,
     written: *mut usize,
 ) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::fill(numbers, None, buffer, count, written) }
 }
 
-/// Fills like frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+/// Fills like frazil_numbers_fill(), where no wait ends later than `max_wait_ms` after the call; FRAZIL_WOULD_BLOCK
 /// otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_fill_for(
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn frazil_numbers_fill_for(
     count: usize,
     written: *mut usize,
 ) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::fill(numbers, Some(max_wait_ms), buffer, count, written) }
 }
 
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn frazil_numbers_fill_for(
 /// frazil_numbers_next().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_batch(numbers: *const frazil_numbers, buffer: *mut i64, count: usize) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::batch(numbers, buffer, count) }
 }
 
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn frazil_numbers_batch(numbers: *const frazil_numbers, bu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_prepared(numbers: *const frazil_numbers, prepared: *mut u64) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (numbers, prepared) = unsafe { (reference("numbers", numbers)?, Out::new("prepared", prepared)?) };
         prepared.write(numbers.numbers.prepared()?);
         Ok(())
@@ -199,10 +199,10 @@ pub unsafe extern "C" fn frazil_numbers_last_error(
     last_error: *mut *const c_char,
 ) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (numbers, last_status, last_error) =
             unsafe { (reference("numbers", numbers)?, Out::new("last_status", last_status)?, Out::new("last_error", last_error)?) };
-        let (status, text) = told(&LAST, numbers.numbers.last_error()?.as_ref());
+        let (status, text) = status_and_text(&LAST, numbers.numbers.last_error()?.as_ref());
         last_status.write(status);
         last_error.write(text);
         Ok(())
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn frazil_numbers_last_error(
 }
 
 /// Drops what is prepared; the next call prepares more. A hook for machines that are about to be cloned:
-/// after it no clone gives out what another does. A ring's leased node number is given back, too.
+/// after it no clone gives out what another does. A ring's leased node number is released, too.
 ///
 /// FRAZIL_CLOSED; for a ring over a lease FRAZIL_STORE_UNREACHABLE or FRAZIL_LEASE_EXHAUSTED when the
 /// store takes too long.
@@ -220,8 +220,8 @@ pub unsafe extern "C" fn frazil_numbers_discard(numbers: *const frazil_numbers) 
     unsafe { handle::discard(numbers, None) }
 }
 
-/// Does the work of frazil_numbers_discard(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
-/// been told yet. What was prepared is dropped in any case.
+/// Does the work of frazil_numbers_discard(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where a ring's store has not
+/// been notified yet. What was prepared is dropped in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_discard_for(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
@@ -237,20 +237,20 @@ pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) ->
     unsafe { handle::close(numbers, None) }
 }
 
-/// Closes like frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
-/// been told yet: that goes on in the background.
+/// Closes like frazil_numbers_close(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where a ring's store has not
+/// been notified yet: that continues in the background.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_close_for(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     unsafe { handle::close(numbers, Some(max_wait_ms)) }
 }
 
-/// The layout of a ring's IDs, as a handle of its own that is the caller's to free. FRAZIL_WRONG_TYPE for
+/// The layout of a ring's IDs, as another handle, which the caller frees. FRAZIL_WRONG_TYPE for
 /// a segment and tickets: their numbers have none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_layout(numbers: *const frazil_numbers, layout: *mut *mut frazil_layout) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (numbers, layout) = unsafe { (&reference("numbers", numbers)?.numbers, Out::new("layout", layout)?) };
         let refuse =
             || Error::new(ErrorKind::WrongType, format!("numbers ({}) is no ring: only a ring's IDs have a layout", numbers.spec()));
@@ -263,6 +263,6 @@ pub unsafe extern "C" fn frazil_numbers_layout(numbers: *const frazil_numbers, l
 /// freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_spec(numbers: *const frazil_numbers, spec: *mut *const c_char) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::spec(numbers, spec) }
 }

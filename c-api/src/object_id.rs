@@ -11,7 +11,7 @@ use std::ffi::c_char;
 pub struct frazil_object_id_parts {
     /// The second in which it was made, in Unix ms.
     pub unix_ms: i64,
-    /// The 40 bits that tell processes apart.
+    /// The 40 bits that differ between processes.
     pub random: u64,
     /// The counter within the process, 24 bits.
     pub counter: u32,
@@ -30,7 +30,7 @@ filled!(frazil_object_id_parts, process: u16);
 /// 2106-02-07T06:28:15Z; FRAZIL_INTERNAL when the operating system gives no random bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_new(id: *mut u8) -> frazil_status {
-    // SAFETY: the caller's pointer is NULL or as the header says.
+    // SAFETY: the caller's pointer is NULL or valid, as frazil.h requires.
     guard_short(|| unsafe { write(id, ObjectId::new) })
 }
 
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn frazil_object_id_new(id: *mut u8) -> frazil_status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_text(id: *const u8, text: *mut c_char) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (id, text) = unsafe { (id_in(id)?, Out::new("text", text.cast())?) };
         text.write(fixed_text::<25>(id));
         Ok(())
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn frazil_object_id_text(id: *const u8, text: *mut c_char)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_parse(text: *const c_char, id: *mut u8) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         unsafe {
             let text = string("text", text, ErrorKind::IdInvalid)?;
             write(id, || ObjectId::parse(text))
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn frazil_object_id_parse(text: *const c_char, id: *mut u8
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_decode(id: *const u8, parts: *mut frazil_object_id_parts, size: usize) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (id, parts) = unsafe { (id_in(id)?, SizedOut::new("parts", parts, size)?) };
         parts.write(frazil_object_id_parts {
             unix_ms: id.unix_ms(),
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn frazil_object_id_decode(id: *const u8, parts: *mut fraz
 /// 2106-02-07T06:28:15Z.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_min_id(unix_ms: i64, id: *mut u8) -> frazil_status {
-    // SAFETY: the caller's pointer is NULL or as the header says.
+    // SAFETY: the caller's pointer is NULL or valid, as frazil.h requires.
     guard_short(|| unsafe { write(id, || ObjectId::min_id(unix_ms)) })
 }
 
@@ -95,21 +95,21 @@ pub unsafe extern "C" fn frazil_object_id_min_id(unix_ms: i64, id: *mut u8) -> f
 /// 2106-02-07T06:28:15Z.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_max_id(unix_ms: i64, id: *mut u8) -> frazil_status {
-    // SAFETY: the caller's pointer is NULL or as the header says.
+    // SAFETY: the caller's pointer is NULL or valid, as frazil.h requires.
     guard_short(|| unsafe { write(id, || ObjectId::max_id(unix_ms)) })
 }
 
 /// # Safety
 /// The pointer is NULL or valid for 12 reads.
 unsafe fn id_in(id: *const u8) -> Result<ObjectId> {
-    // SAFETY: as the caller says; bytes have no alignment.
+    // SAFETY: as the caller guarantees; bytes have no alignment.
     Ok(ObjectId::from_bytes(*unsafe { reference("id", id.cast::<[u8; 12]>())? }))
 }
 
 /// # Safety
 /// The pointer is NULL or valid for 12 writes.
 unsafe fn write(id: *mut u8, make: impl FnOnce() -> Result<ObjectId>) -> Result<()> {
-    // SAFETY: as the caller says; bytes have no alignment.
+    // SAFETY: as the caller guarantees; bytes have no alignment.
     let id = unsafe { Out::new("id", id.cast::<[u8; 12]>())? };
     id.write(make()?.to_bytes());
     Ok(())

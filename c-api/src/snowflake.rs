@@ -56,11 +56,11 @@ pub struct frazil_local {
 /// other FRAZIL_STORE_ errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_open(spec: *const c_char, ids: *mut *mut frazil_snowflake) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard(|| unsafe { open(spec, Duration::MAX, ids) })
 }
 
-/// Opens like frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
+/// Opens like frazil_snowflake_open(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK when the next tick is
 /// further away, or the store takes longer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_open_for(
@@ -68,14 +68,14 @@ pub unsafe extern "C" fn frazil_snowflake_open_for(
     max_wait_ms: i64,
     ids: *mut *mut frazil_snowflake,
 ) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     guard(|| unsafe { open(spec, max_wait(max_wait_ms)?, ids) })
 }
 
 /// # Safety
 /// The pointers are NULL or valid.
 unsafe fn open(spec: *const c_char, max_wait: Duration, ids: *mut *mut frazil_snowflake) -> Result<()> {
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     let (ids, line) = unsafe {
         let line = if spec.is_null() { None } else { Some(string("spec", spec, ErrorKind::Spec)?) };
         (Out::new("ids", ids)?, line)
@@ -87,7 +87,7 @@ unsafe fn open(spec: *const c_char, max_wait: Duration, ids: *mut *mut frazil_sn
     Ok(())
 }
 
-/// Closes and frees a generator, waiting for its store for at most 200 ms; the rest goes on in the
+/// Closes and frees a generator, waiting for its store for at most 200 ms; the rest continues in the
 /// background. NULL is a no-op.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_free(ids: *mut frazil_snowflake) {
@@ -98,12 +98,12 @@ pub unsafe extern "C" fn frazil_snowflake_free(ids: *mut frazil_snowflake) {
 /// Makes a handle for one thread, which is the caller's to free. Its IDs are unique, and ascend within it; IDs of other handles lie
 /// between its blocks. What is left of a block when its tick is over is dropped, so no ID is old.
 ///
-/// Two threads must not use one such handle at once. It is a handle of its own: closing or freeing `ids` does not end it. In a forked
+/// Two threads must not use one such handle at once. It is another handle: closing or freeing `ids` does not end it. In a forked
 /// child it leases anew, as `ids` does. frazil_snowflake_fill() is faster still where many IDs are wanted together.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_local(ids: *const frazil_snowflake, local: *mut *mut frazil_local) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (ids, local) = unsafe { (reference("ids", ids)?, Out::new("local", local)?) };
         local.write(Box::into_raw(Box::new(frazil_local { ids: ids.ids.local() })));
         Ok(())
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn frazil_local_free(local: *mut frazil_local) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_credit(ids: *const frazil_snowflake, credit: *mut u64) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (ids, credit) = unsafe { (reference("ids", ids)?, Out::new("credit", credit)?) };
         credit.write(ids.ids.credit()?);
         Ok(())
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn frazil_snowflake_observe(ids: *const frazil_snowflake, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_node(ids: *const frazil_snowflake, node: *mut u64) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (ids, node) = unsafe { (reference("ids", ids)?, Out::new("node", node)?) };
         node.write(ids.ids.own_node()?);
         Ok(())
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn frazil_snowflake_node(ids: *const frazil_snowflake, nod
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_field(ids: *const frazil_snowflake, name: *const c_char, value: *mut u64) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (ids, name, value) =
             unsafe { (&reference("ids", ids)?.ids, string("name", name, ErrorKind::UnknownKey)?, Out::new("value", value)?) };
         ids.own_node()?;
@@ -179,11 +179,11 @@ pub unsafe extern "C" fn frazil_snowflake_field(ids: *const frazil_snowflake, na
     })
 }
 
-/// The layout, as a handle of its own that is the caller's to free.
+/// The layout, as another handle, which the caller frees.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_layout(ids: *const frazil_snowflake, layout: *mut *mut frazil_layout) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (ids, layout) = unsafe { (reference("ids", ids)?, Out::new("layout", layout)?) };
         layout.write(frazil_layout::handle(ids.ids.layout().clone()));
         Ok(())
@@ -194,6 +194,6 @@ pub unsafe extern "C" fn frazil_snowflake_layout(ids: *const frazil_snowflake, l
 /// generator is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_spec(ids: *const frazil_snowflake, spec: *mut *const c_char) -> frazil_status {
-    // SAFETY: the caller's pointers are NULL or as the header says.
+    // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::spec(ids, spec) }
 }

@@ -59,7 +59,7 @@ pub struct frazil_stats {
     pub leases_lost: u64,
     /// Numbers left in the range being used.
     pub range_left: u64,
-    /// Numbers that lie ready behind that range.
+    /// Numbers that are prepared after that range.
     pub range_ready: u64,
     /// The size of the next range that is fetched; 0 for a ring and for tickets.
     pub range_step: u64,
@@ -114,7 +114,7 @@ fn to_c(stats: &Stats, spec: *const c_char) -> frazil_stats {
 
 fn give(out: SizedOut<frazil_stats>, stats: &Stats) {
     let spec = c_string(stats.spec.clone());
-    // A thread that is ending has no place left for it; what was counted still tells.
+    // A thread that is ending has no place left for it; what was counted stays.
     let kept = SPEC.try_with(|place| {
         place.replace(spec);
         place.borrow().as_ptr()
@@ -128,7 +128,7 @@ fn give(out: SizedOut<frazil_stats>, stats: &Stats) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_stats(ids: *const frazil_snowflake, stats: *mut frazil_stats, size: usize) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (ids, out) = unsafe { (reference("ids", ids)?, SizedOut::new("stats", stats, size)?) };
         give(out, &ids.ids.stats());
         Ok(())
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn frazil_snowflake_stats(ids: *const frazil_snowflake, st
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_stats(numbers: *const frazil_numbers, stats: *mut frazil_stats, size: usize) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (numbers, out) = unsafe { (reference("numbers", numbers)?, SizedOut::new("stats", stats, size)?) };
         give(out, &numbers.numbers.stats());
         Ok(())
@@ -204,7 +204,7 @@ pub extern "C" fn frazil_metric_count() -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_metric_at(index: usize, metric: *mut frazil_metric, size: usize) -> frazil_status {
     guard(|| {
-        // SAFETY: the caller's pointer is NULL or as the header says.
+        // SAFETY: the caller's pointer is NULL or valid, as frazil.h requires.
         let out = unsafe { SizedOut::new("metric", metric, size)? };
         let metric = Metric::ALL.get(index).ok_or_else(|| {
             let last = Metric::ALL.len() - 1;

@@ -10,7 +10,7 @@ use std::ffi::c_char;
 /// FRAZIL_INTERNAL when the system has none to give.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid4(uuid: *mut u8) -> frazil_status {
-    // SAFETY: the caller's pointer is NULL or as the header says.
+    // SAFETY: the caller's pointer is NULL or valid, as frazil.h requires.
     guard_short(|| unsafe { write(uuid, frazil_core::uuid4) })
 }
 
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn frazil_uuid4(uuid: *mut u8) -> frazil_status {
 /// 10889; FRAZIL_INTERNAL when the operating system gives no random bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid7(uuid: *mut u8) -> frazil_status {
-    // SAFETY: the caller's pointer is NULL or as the header says.
+    // SAFETY: the caller's pointer is NULL or valid, as frazil.h requires.
     guard_short(|| unsafe { write(uuid, frazil_core::uuid7) })
 }
 
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn frazil_uuid7(uuid: *mut u8) -> frazil_status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid_text(uuid: *const u8, text: *mut c_char) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (uuid, text) = unsafe { (uuid_in(uuid)?, Out::new("text", text.cast())?) };
         text.write(fixed_text::<37>(uuid));
         Ok(())
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn frazil_uuid_text(uuid: *const u8, text: *mut c_char) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid_parse(text: *const c_char, uuid: *mut u8) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         unsafe {
             let text = string("text", text, ErrorKind::IdInvalid)?;
             write(uuid, || frazil_core::parse_uuid(text))
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn frazil_uuid_parse(text: *const c_char, uuid: *mut u8) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid_time(uuid: *const u8, unix_ms: *mut i64) -> frazil_status {
     guard_short(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
+        // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (uuid, unix_ms) = unsafe { (uuid_in(uuid)?, Out::new("unix_ms", unix_ms)?) };
         unix_ms.write(frazil_core::uuid_unix_ms(uuid)?);
         Ok(())
@@ -67,14 +67,14 @@ pub unsafe extern "C" fn frazil_uuid_time(uuid: *const u8, unix_ms: *mut i64) ->
 /// # Safety
 /// The pointer is NULL or valid for 16 reads.
 unsafe fn uuid_in(uuid: *const u8) -> Result<Uuid> {
-    // SAFETY: as the caller says; bytes have no alignment.
+    // SAFETY: as the caller guarantees; bytes have no alignment.
     Ok(Uuid::from_bytes(*unsafe { reference("uuid", uuid.cast::<[u8; 16]>())? }))
 }
 
 /// # Safety
 /// The pointer is NULL or valid for 16 writes.
 unsafe fn write(uuid: *mut u8, make: impl FnOnce() -> Result<Uuid>) -> Result<()> {
-    // SAFETY: as the caller says; bytes have no alignment.
+    // SAFETY: as the caller guarantees; bytes have no alignment.
     let uuid = unsafe { Out::new("uuid", uuid.cast::<[u8; 16]>())? };
     uuid.write(make()?.into_bytes());
     Ok(())

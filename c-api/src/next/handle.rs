@@ -49,7 +49,7 @@ fn limit(max_wait_ms: Option<i64>) -> Result<Duration> {
 #[inline]
 pub(crate) unsafe fn next<H: Handle>(handle: *const H, max_wait_ms: Option<i64>, number: *mut i64) -> frazil_status {
     guard_short(|| {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         let (handle, number) = unsafe { (reference(H::NAMES.0, handle)?, Out::new(H::NAMES.1, number)?) };
         number.write(uncancelled(limit(max_wait_ms)?, |wait| handle.ids().next_id_for(wait))?.get());
         Ok(())
@@ -67,17 +67,17 @@ pub(crate) unsafe fn fill<H: Handle>(
 ) -> frazil_status {
     let mut done = 0;
     let status = guard(|| {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         let result = unsafe { reference(H::NAMES.0, handle) }.and_then(|handle| {
             let max_wait = limit(max_wait_ms)?;
-            // SAFETY: as the caller says.
+            // SAFETY: as the caller guarantees.
             handle.ids().fill_for(unsafe { slice(buffer, count)? }, max_wait)
         });
         done = result.as_ref().map_or_else(Error::written, |()| count);
         result
     });
     if !written.is_null() {
-        // SAFETY: not NULL, so valid as the caller says.
+        // SAFETY: not NULL, so valid, as the caller guarantees.
         unsafe { written.write(done) };
     }
     status
@@ -89,14 +89,14 @@ pub(crate) unsafe fn fill<H: Handle>(
 /// The pointers are NULL or valid, the buffer for `count` numbers.
 pub(crate) unsafe fn batch<H: Handle>(handle: *const H, buffer: *mut i64, count: usize) -> frazil_status {
     guard(|| {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         let handle = unsafe { reference(H::NAMES.0, handle)? };
         // The core refuses a larger count, before it would touch the buffer.
         if count <= MAX_BATCH {
             check_buffer(buffer, count)?;
         }
         for (at, id) in handle.ids().batch(count)?.into_iter().enumerate() {
-            // SAFETY: the buffer has room for `count` numbers, as the caller says.
+            // SAFETY: the buffer has room for `count` numbers, as the caller guarantees.
             unsafe { buffer.add(at).write(id.get()) };
         }
         Ok(())
@@ -106,17 +106,17 @@ pub(crate) unsafe fn batch<H: Handle>(handle: *const H, buffer: *mut i64, count:
 /// # Safety
 /// The pointer is NULL or valid.
 pub(crate) unsafe fn discard<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     guard(|| unsafe { reference(H::NAMES.0, handle)? }.ids().discard_for(limit(max_wait_ms)?))
 }
 
-/// Without a limit it closes in any case, and what is left to do goes on in the background.
+/// Without a limit it closes in any case, and the rest continues in the background.
 ///
 /// # Safety
 /// The pointer is NULL or valid.
 pub(crate) unsafe fn close<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
     guard(|| {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         let closed = unsafe { reference(H::NAMES.0, handle)? }.ids().close_for(limit(max_wait_ms)?);
         if max_wait_ms.is_some() { closed } else { Ok(()) }
     })
@@ -126,7 +126,7 @@ pub(crate) unsafe fn close<H: Handle>(handle: *const H, max_wait_ms: Option<i64>
 /// The pointers are NULL or valid.
 pub(crate) unsafe fn spec<H: Handle>(handle: *const H, spec: *mut *const c_char) -> frazil_status {
     guard_short(|| {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         let (handle, spec) = unsafe { (reference(H::NAMES.0, handle)?, Out::new("spec", spec)?) };
         spec.write(handle.spec().as_ptr());
         Ok(())
@@ -140,7 +140,7 @@ pub(crate) unsafe fn spec<H: Handle>(handle: *const H, spec: *mut *const c_char)
 pub(crate) unsafe fn free<H>(handle: *mut H) {
     guard(|| {
         if !handle.is_null() {
-            // SAFETY: as the caller says.
+            // SAFETY: as the caller guarantees.
             drop(unsafe { Box::from_raw(handle) });
         }
         Ok(())
@@ -175,7 +175,7 @@ unsafe fn slice<'a>(buffer: *mut i64, count: usize) -> Result<&'a mut [MaybeUnin
     check_buffer(buffer, count)?;
     match count {
         0 => Ok(&mut []),
-        // SAFETY: not NULL, aligned, no longer than a slice may be, and ours as the caller says.
+        // SAFETY: not NULL, aligned, no longer than a slice may be, and ours, as the caller guarantees.
         _ => Ok(unsafe { std::slice::from_raw_parts_mut(buffer.cast(), count) }),
     }
 }
