@@ -3,6 +3,7 @@
 use super::rounding::Bits;
 use frazil::admin::{LayoutBits, Start};
 use frazil::{Field, Layout};
+use std::ops::Index;
 
 pub(super) struct Fields {
     layout: Layout,
@@ -12,6 +13,52 @@ pub(super) struct Fields {
     bits: Bits,
     early_ms: i64,
     late_ms: i64,
+}
+
+/// The layouts of the sources; most audits have one.
+pub(super) struct Layouts {
+    all: Vec<Fields>,
+    of: Vec<usize>,
+}
+
+impl Layouts {
+    /// The first one is that of sources without a layout of their own.
+    pub(super) fn new(first: Fields, others: Vec<Option<Fields>>) -> Self {
+        let mut layouts = Layouts { all: vec![first], of: Vec::new() };
+        for fields in others {
+            let same = |known: &Fields| fields.as_ref().is_none_or(|fields| fields.layout.shape() == known.layout.shape());
+            let known = layouts.all.iter().position(same);
+            layouts.of.push(known.unwrap_or(layouts.all.len()));
+            layouts.all.extend(fields.filter(|_| known.is_none()));
+        }
+        layouts
+    }
+
+    /// The number of the source's layout: those with one have the same.
+    pub(super) fn number(&self, source: usize) -> usize {
+        self.of[source]
+    }
+
+    pub(super) fn all(&self) -> &[Fields] {
+        &self.all
+    }
+
+    /// The layout of each source, or the only one.
+    pub(super) fn shown(&self, names: &[&str]) -> String {
+        if let [only] = self.all.as_slice() {
+            return only.layout.to_string();
+        }
+        let each: Vec<_> = names.iter().zip(&self.of).map(|(name, number)| format!("{} ({name})", self.all[*number].layout)).collect();
+        each.join(", ")
+    }
+}
+
+impl Index<usize> for Layouts {
+    type Output = Fields;
+
+    fn index(&self, source: usize) -> &Fields {
+        &self.all[self.of[source]]
+    }
 }
 
 /// Counters from 1, and clocks that were never set, seem to be from so soon after the epoch.

@@ -1,6 +1,6 @@
 //! The findings of an audit: their meaning, and the fix.
 
-use super::fields::Fields;
+use super::fields::{Fields, Layouts};
 use super::order::Says;
 use super::progress::{counted, grouped};
 use super::reading::Reading;
@@ -44,17 +44,17 @@ pub(super) struct Overlap {
 }
 
 /// Node numbers whose time in one source overlaps that in another; those with the most ticks in common first.
-pub(super) fn overlaps(tally: &Tally<'_>) -> Vec<Overlap> {
-    let mut uses: Vec<_> = tally.nodes.iter().map(|((node, source), times)| (*node, *source, *times)).collect();
+pub(super) fn overlaps(tally: &Tally<'_>, layouts: &Layouts) -> Vec<Overlap> {
+    let mut uses: Vec<_> = tally.nodes.iter().map(|((node, source), times)| ((layouts.number(*source), *node), *source, *times)).collect();
     uses.sort_unstable_by_key(|(node, source, _)| (*node, *source));
     let mut found = Vec::new();
     for group in uses.chunk_by(|a, b| a.0 == b.0) {
         let meets = |a: &Use, b: &Use| a.first_ms <= b.last_ms && b.first_ms <= a.last_ms;
-        let pair = |(at, a): (usize, &(u64, usize, Use))| group[at + 1..].iter().any(|b| meets(&a.2, &b.2));
+        let pair = |(at, a): (usize, &((usize, u64), usize, Use))| group[at + 1..].iter().any(|b| meets(&a.2, &b.2));
         if group.iter().enumerate().any(pair) {
             let node = group[0].0;
             let uses = group.iter().map(|(_, source, times)| (*source, *times)).collect();
-            found.push(Overlap { node, uses, ticks: tally.shared.get(&node).copied().unwrap_or(0) });
+            found.push(Overlap { node: node.1, uses, ticks: tally.shared.get(&node).copied().unwrap_or(0) });
         }
     }
     found.sort_by_key(|overlap| std::cmp::Reverse(overlap.ticks));
@@ -64,7 +64,7 @@ pub(super) fn overlaps(tally: &Tally<'_>) -> Vec<Overlap> {
 /// All findings, the gravest first.
 pub(super) fn of(
     tally: &Tally<'_>,
-    fields: &Fields,
+    layouts: &Layouts,
     overlaps: &[Overlap],
     readings: &[&Reading],
     names: &[&str],
@@ -83,6 +83,7 @@ pub(super) fn of(
         });
     }
     for (source, part) in tally.parts.iter().enumerate() {
+        let fields = &layouts[source];
         let mut add = |kind, sample: &Sample, says: String, mend| {
             if sample.count > 0 {
                 found.push(Finding { kind, source: Some(source), count: sample.count, says, mend, examples: sample.examples.clone() });
@@ -245,6 +246,7 @@ fn export_instead(reading: &Reading) -> &'static str {
             "a float column has lost the digits: export the column as text, from the database: CAST(id AS text); in pandas dtype={'id': 'Int64'}"
         }
         Some(Broken::NotUtf8) => "save the file as UTF-8",
+        Some(Broken::NotJson) => "write each object on a line of its own, or all as one line",
         Some(Broken::NoColumn) => "look whether --delimiter is right, and export the column alone, as text",
         Some(Broken::Null) => "rows without an ID: export those that have one, WHERE id IS NOT NULL",
         Some(Broken::Ambiguous) => "export the column without separators of thousands",

@@ -40,7 +40,7 @@ pub(super) use arguments::MergeAudit;
 use super::interrupt::Interrupt;
 use super::status::{DONE, FAILED, INTERRUPTED};
 use failure::{Failure, Outcome};
-use fields::Fields;
+use fields::{Fields, Layouts};
 use frazil::admin::{Start, find_preset, first_word, of_layout, shown, system_ms, value};
 use frazil::{Error, ErrorKind, Layout, Result, Spec};
 use progress::{Progress, counted, grouped};
@@ -79,10 +79,12 @@ pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn W
 
 /// Returns whether nothing was found.
 fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
-    let (layout, start) = parse_layout(&arguments.layout)?;
-    let fields = Fields::new(&layout, start, system_ms());
+    let now_ms = system_ms();
+    let of = |(layout, start): (Layout, Option<Start>)| Fields::new(&layout, start, now_ms);
+    let (others, given): (Vec<_>, Vec<_>) = arguments.sources.iter().map(|given| with_layout(given)).unzip();
+    let layouts = Layouts::new(of(parse_layout(&arguments.layout)?), others.into_iter().map(|other| other.map(of)).collect());
     let memory = parse_memory(&arguments.memory)?;
-    let sources = arguments.sources.iter().map(|given| Source::parse(given, arguments.query.is_some())).collect::<Outcome<Vec<_>>>()?;
+    let sources = given.into_iter().map(|given| Source::parse(given, arguments.query.is_some())).collect::<Outcome<Vec<_>>>()?;
     check_count(&sources)?;
     check_query(&sources, arguments.query.as_deref())?;
     let script = match arguments.apply_to.as_slice() {
@@ -91,7 +93,7 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
     };
     let identities = sources.iter().map(Source::identity).collect::<Outcome<Vec<_>>>()?;
     source::check_distinct(&sources, &identities)?;
-    let mint = arguments.remap.as_deref().map(|spec| Mint::open(spec, &fields)).transpose()?;
+    let mint = arguments.remap.as_deref().map(|spec| Mint::open(spec, &layouts)).transpose()?;
 
     let MergeAudit { out, column, query, strict, .. } = arguments;
     fs::create_dir_all(out).map_err(Failure::output(out))?;
@@ -100,25 +102,25 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
     }
     let folder = arguments.work.clone().unwrap_or_else(|| out.join("work"));
     let delimiter = arguments.delimiter.map(parse_delimiter).transpose()?;
-    let settings = format!("{} {column:?} {delimiter:?} {strict} {:?}", fields.layout(), arguments.sources.len());
+    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
+    let settings = format!("{} {column:?} {delimiter:?} {strict} {:?}", layouts.shown(&names), sources.len());
     let mut progress = Progress::new();
     let work = Work::open(&folder, settings, identities)?;
     if work.kept() > 0 {
         let _ = writeln!(err, "frazil: going on from {}: {} need not be read again", folder.display(), counted(work.kept(), "ID"));
     }
-    let how = read::How { fields: &fields, column, delimiter, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
+    let how = read::How { layouts: &layouts, column, delimiter, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
     let work = read::read(&sources, &how, work, &mut progress)?;
     if work.ids() == 0 && work.states().iter().all(|state| state.reading.broken_lines() == 0) {
         let why = "the sources hold no ID at all, and no line: look whether the exports failed";
         return Err(Failure::Input(why.to_owned()));
     }
 
-    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
     let list = folder.join("repeats");
-    let mut tally = Tally::new(&fields, sources.len());
+    let mut tally = Tally::new(&layouts, sources.len());
     merge_all(&work, &names, &mut tally, out, &list, &mut progress)?;
     let readings = work.states().iter().map(|state| &state.reading).collect();
-    let mut audit = Audit::new(&fields, system_ms(), names, readings, &tally, arguments.shared_nodes, out.clone());
+    let mut audit = Audit::new(&layouts, now_ms, names, readings, &tally, arguments.shared_nodes, out.clone());
     if let Some(mint) = mint {
         audit.remap = Some(interruptible(&work, mint.run(&list, out, &audit, script.as_ref(), &mut progress))?);
     }
@@ -176,6 +178,14 @@ fn parse_layout(text: &str) -> Result<(Layout, Option<Start>)> {
     let is_known = |spec: &Spec| first_word(spec).is_some_and(named) || value(spec, "start").is_ok_and(|start| start.is_some());
     let start = Spec::parse(text).ok().filter(is_known).map(|_| policies.start);
     Ok((layout, start))
+}
+
+/// The layout in front of a source, LAYOUT=SOURCE, and the source.
+fn with_layout(given: &str) -> (Option<(Layout, Option<Start>)>, &str) {
+    // A file may have such a name.
+    let places = given.match_indices('=').filter(|_| !Path::new(given).exists());
+    let mut parsed = places.filter_map(|(at, _)| Some((Some(parse_layout(&given[..at]).ok()?), &given[at + 1..])));
+    parsed.next().unwrap_or((None, given))
 }
 
 fn check_count(sources: &[Source]) -> Outcome<()> {

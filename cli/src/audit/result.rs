@@ -1,6 +1,6 @@
 //! All that an audit has found, for the three forms in which it is told.
 
-use super::fields::Fields;
+use super::fields::Layouts;
 use super::findings::{self, Finding, Overlap};
 use super::order::Says;
 use super::reading::Reading;
@@ -17,7 +17,7 @@ pub(super) struct Remap {
 
 /// All that is told.
 pub(super) struct Audit<'a> {
-    pub(super) fields: &'a Fields,
+    pub(super) layouts: &'a Layouts,
     pub(super) at_ms: i64,
     pub(super) names: Vec<&'a str>,
     pub(super) readings: Vec<&'a Reading>,
@@ -33,7 +33,7 @@ pub(super) struct Audit<'a> {
 
 impl<'a> Audit<'a> {
     pub(super) fn new(
-        fields: &'a Fields,
+        layouts: &'a Layouts,
         at_ms: i64,
         names: Vec<&'a str>,
         readings: Vec<&'a Reading>,
@@ -41,10 +41,10 @@ impl<'a> Audit<'a> {
         shared_nodes: bool,
         out: PathBuf,
     ) -> Self {
-        let overlaps = findings::overlaps(tally);
-        let mut findings = findings::of(tally, fields, &overlaps, &readings, &names, shared_nodes);
+        let overlaps = findings::overlaps(tally, layouts);
+        let mut findings = findings::of(tally, layouts, &overlaps, &readings, &names, shared_nodes);
         let notes = findings.extract_if(.., |finding| finding.kind == findings::UNKNOWN).collect();
-        Audit { fields, at_ms, names, readings, tally, overlaps, findings, notes, remap: None, out }
+        Audit { layouts, at_ms, names, readings, tally, overlaps, findings, notes, remap: None, out }
     }
 
     /// Name, what was read, what all IDs in order say.

@@ -1,6 +1,6 @@
 //! The systems whose IDs may be met: the presets, and others with other epochs or widths.
 
-use frazil::admin::{Policies, Start, of_layout};
+use frazil::admin::{Policies, Start, id_of_bits, of_layout, spec_error};
 use frazil::bindings::parse_instant;
 use frazil::{Id, Layout, Result};
 
@@ -32,9 +32,7 @@ pub(super) enum Sequence {
 
 pub(in super::super) struct System {
     pub(in super::super) name: &'static str,
-    /// Moves the bits of its IDs to where `layout` has them, and the order in which its IDs have them; `None` for a number that it
-    /// cannot make.
-    moved: Option<(fn(u64) -> Option<u64>, &'static str)>,
+    moved: Option<Moved>,
     pub(in super::super) layout: Layout,
     pub(super) start: Start,
     pub(super) nodes: Nodes,
@@ -151,6 +149,7 @@ const PRIVATE: &[Entry] = &[
 /// Seata: IdWorker.java. CAP: ISnowflakeId.Default.cs. Bluesky: tid.ts. Nextcloud: SnowflakeGenerator.php. Sentry: snowflake.py.
 const OTHERS: &str = "\
 Yitter|time:51@1ms worker:6 sequence:6 epoch:1582136402000|counted|counts on|0.03|2020-04-01
+Yitter for .NET|time:51@1ms worker:6 sequence:6 epoch:1582165202020|counted|counts on|0.03|2020-04-01
 pgEdge|time:41@1ms node:10 sequence:12 epoch:2023-01-01|counted|starts|0.01|2023-06-01
 pgEdge, sequence first|time:41@1ms sequence:12 node:10 epoch:2023-01-01|counted|starts|0.01|2023-06-01
 InfluxDB|time:41@1ms machine:10 sequence:12 epoch:1491696000000|any|starts|0.01|2017-06-01
@@ -187,36 +186,64 @@ fn others() -> impl Iterator<Item = Entry> {
     })
 }
 
-/// The move of the bits of systems whose IDs do not begin with whole milliseconds or seconds, and the order in which their IDs have them.
-/// They are read, and never minted.
-fn moved(name: &str) -> Option<(fn(u64) -> Option<u64>, &'static str)> {
-    Some(match name {
+/// The bits of systems whose IDs do not begin with whole milliseconds or seconds. They are read, and never minted.
+#[derive(Clone, Copy)]
+struct Moved {
+    /// Moves the bits to where `layout` has them; `None` for a number that the system cannot make.
+    read: fn(u64) -> Option<u64>,
+    /// Moves them back, where its IDs are in order of time below the bits in front.
+    back: Option<fn(u64) -> u64>,
+    /// The order in which its IDs have them.
+    order: &'static str,
+}
+
+fn moved(name: &str) -> Option<Moved> {
+    let (read, back, order): (fn(u64) -> Option<u64>, Option<fn(u64) -> u64>, _) = match name {
         // Seata reads the clock at its start, and counts on from there.
-        "Seata" => (node_first, "worker:10 time:41@1ms sequence:12 epoch:1588435200000"),
-        "CAP" => (node_first, "worker:10 time:41@1ms sequence:12 epoch:1288834974657"),
-        "Bluesky" => (|id| Some(((id >> 10) / 1000) << 20 | (id >> 10) % 1000 << 10 | id & 0x3ff), "time:53@1us clock:10 epoch:1970-01-01"),
-        "CockroachDB" => (row_id, "time:48@10us node:15 epoch:2015-01-01"),
-        "CockroachDB, unordered" => {
-            (|id| row_id((id >> 15).reverse_bits() >> 16 << 15 | id & 0x7fff), "time:48@10us, its bits reversed, node:15 epoch:2015-01-01")
-        }
+        "Seata" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1588435200000"),
+        "CAP" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1288834974657"),
+        "Bluesky" => (
+            |id| Some(((id >> 10) / 1000) << 20 | (id >> 10) % 1000 << 10 | id & 0x3ff),
+            Some(|bits| ((bits >> 20) * 1000 + (bits >> 10 & 0x3ff).min(999)) << 10 | bits & 0x3ff),
+            "time:53@1us clock:10 epoch:1970-01-01",
+        ),
+        "CockroachDB" => (
+            row_id,
+            Some(|bits| ((bits >> 23) * 100 + (bits >> 16 & 0x7f).min(99)) << 15 | bits >> 1 & 0x7fff),
+            "time:48@10us node:15 epoch:2015-01-01",
+        ),
+        "CockroachDB, unordered" => (
+            |id| row_id((id >> 15).reverse_bits() >> 16 << 15 | id & 0x7fff),
+            None,
+            "time:48@10us, its bits reversed, node:15 epoch:2015-01-01",
+        ),
         "Nextcloud" => (
             |id| ((id >> 22) & 0x3ff < 1000).then_some(((id >> 32) * 1000 + (id >> 22 & 0x3ff)) << 22 | id & 0x3f_ffff),
+            Some(|bits| (bits >> 22) / 1000 << 32 | (bits >> 22) % 1000 << 22 | bits & 0x3f_ffff),
             "seconds:31@1s milliseconds:10 server:9 cli:1 sequence:12 epoch:2025-10-01",
         ),
         // The version is a constant, its bits mirrored.
-        "Sentry" => {
-            (|id| (id >> 48 == 16).then_some(id & 0xffff_ffff_ffff), "version:5=16 time:32@1s region:12 sequence:4 epoch:2022-04-26")
-        }
+        "Sentry" => (
+            |id| (id >> 48 == 16).then_some(id & 0xffff_ffff_ffff),
+            Some(|bits| 16 << 48 | bits),
+            "version:5=16 time:32@1s region:12 sequence:4 epoch:2022-04-26",
+        ),
         "UUID_SHORT" => (
             |id| Some((id >> 24 & 0xffff_ffff) << 31 | (id >> 56) << 24 | id & 0xff_ffff),
+            None,
             "server:8 start:32@1s counter:24 epoch:1970-01-01",
         ),
         _ => return None,
-    })
+    };
+    Some(Moved { read, back, order })
 }
 
 fn node_first(id: u64) -> Option<u64> {
     Some((id >> 12 & 0x1ff_ffff_ffff) << 22 | (id >> 53) << 12 | id & 0xfff)
+}
+
+fn without_node(bits: u64) -> u64 {
+    (bits >> 22) << 12 | bits & 0xfff
 }
 
 fn row_id(id: u64) -> Option<u64> {
@@ -229,22 +256,38 @@ impl System {
     pub(in super::super) fn read(&self, id: Id) -> Option<Id> {
         match self.moved {
             None => Some(id),
-            Some((moved, _)) => moved(id.get() as u64).and_then(|bits| Id::new(bits as i64).ok()),
+            Some(moved) => (moved.read)(id.get() as u64).and_then(|bits| Id::new(bits as i64).ok()),
         }
     }
 
     /// The order of the fields, where it is not that of `layout`.
-    pub(super) fn order(&self) -> Option<&'static str> {
-        self.moved.map(|(_, order)| order)
+    pub(in super::super) fn order(&self) -> Option<&'static str> {
+        self.moved.map(|moved| moved.order)
+    }
+
+    /// The bits of `layout` where its IDs have them, and the bits below a node number in front of the time.
+    ///
+    /// # Errors
+    /// `SPEC` for a system whose IDs are not in order of time.
+    pub(in super::super) fn back(&self, id: Id) -> Result<(Id, Option<u64>)> {
+        let Some(moved) = self.moved else { return Ok((id, None)) };
+        let unordered = || spec_error(format!("the IDs of {} have no order of time: {}", self.name, moved.order));
+        let below = moved.order.starts_with("worker").then_some((1 << 53) - 1);
+        let bits = moved.back.ok_or_else(unordered)?(id.get() as u64);
+        Ok((id_of_bits(bits.min(i64::MAX as u64)), below))
     }
 }
 
-/// The system of a name that is none of a preset: those that are read, and never minted.
+/// The layout of a preset, of fields or of a spec; or of a system that is read, and never minted.
 ///
 /// # Errors
-/// As [`all`].
-pub(in super::super) fn find(name: &str) -> Result<Option<System>> {
-    Ok(all()?.into_iter().find(|system| system.name.eq_ignore_ascii_case(name)))
+/// As [`of_layout`].
+pub(in super::super) fn layout_of(text: &str) -> Result<(Layout, Option<System>)> {
+    let system = |error| all()?.into_iter().find(|system| system.name.eq_ignore_ascii_case(text)).ok_or(error);
+    match of_layout(text) {
+        Ok((layout, _)) => Ok((layout, None)),
+        Err(error) => system(error).map(|system| (system.layout.clone(), Some(system))),
+    }
 }
 
 /// All of them; the more usual ones first where nothing else tells them apart.

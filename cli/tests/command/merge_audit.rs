@@ -357,6 +357,7 @@ fn other_forms_of_a_source() {
         .write("quoted.csv", format!("name,id\n\"a,\",'{a}\nb,\"=\"\"{b}\"\"\"\n"))
         .write("mongo.jsonl", format!("{{\"_id\":{{\"$numberLong\":\"{a}\"}}}}\n{{\"_id\":{{\"$numberLong\":\"{b}\"}}}}\n"))
         .write("array.json", format!("[\n{{\"id\":{a}}},\n{{\"id\":\"{b}\"}}\n]\n"))
+        .write("line.json", format!("[{{\"id\":{a}}},{{\"id\":\"{b}\"}}]"))
         .write("insert.sql", format!("INSERT INTO t (n, id) VALUES ('(', {a}), (NULL, {b});\n"))
         .write("copy.sql", format!("COPY t (n, id) FROM stdin;\nx\t{a}\n\\N\t{b}\n\\.\n"))
         .write("zeros.txt", format!("0{a}\n+{b}\n"))
@@ -371,6 +372,7 @@ fn other_forms_of_a_source() {
         "quoted.csv",
         "mongo.jsonl",
         "array.json",
+        "line.json",
         "insert.sql",
         "copy.sql",
         "zeros.txt",
@@ -389,6 +391,78 @@ fn other_forms_of_a_source() {
     }
     let (status, _, err) = folder.audit(&["twitter", "caret.csv", "--delimiter", "x"]);
     assert!(status == 1 && err.starts_with("frazil: OUT_OF_RANGE: --delimiter='x'"), "{err}");
+}
+
+/// `LAYOUT=SOURCE`: each source is read by its own layout, node numbers are compared within one, and the same ID in both is found.
+#[test]
+fn sources_may_have_layouts_of_their_own() {
+    let folder = Folder::new("layouts");
+    let (old, new) = (minted("twitter", 1, 5), minted("standard", 1, 5));
+    folder.write("old.txt", lines(old.iter().copied())).write("new.txt", lines(new.iter().copied().chain([old[3]])));
+    folder.write("a=b.txt", lines(new.iter().copied())).write("own.txt", lines(minted("twitter", 1, 3)));
+    let (status, told) = folder.json(&["twitter", "old.txt", "standard=new.txt"]);
+    assert_eq!((status, kinds(&told)), (3, BTreeSet::from(["duplicates", "future"])), "{told}");
+    assert_eq!(told["sources"][0]["future"], 0, "{told}");
+    assert_eq!(told["sources"][1]["ids"], new.len() + 1);
+    assert!(told["overlaps"].as_array().unwrap().is_empty(), "{told}");
+    let layout = told["layout"].as_str().unwrap();
+    assert!(layout.contains("epoch:1288834974657 (old.txt), ") && layout.ends_with("epoch:1735689600000 (new.txt)"), "{layout}");
+    // A name may have the sign too, also behind a layout of fields.
+    let (_, told) = folder.json(&["twitter", "time:41@1ms node:10 sequence:12 epoch:2025-01-01=a=b.txt", "own.txt"]);
+    assert_eq!((&told["sources"][0]["ids"], &told["sources"][0]["name"]), (&new.len().into(), &"a=b.txt".into()), "{told}");
+    let (status, _, err) =
+        folder.audit(&["twitter", "old.txt", "standard=new.txt", "--remap", "twitter datacenter=30 worker=3", "--out", "o"]);
+    assert!(status == 1 && err.starts_with("frazil: SPEC: --remap makes IDs of ") && err.contains("one layout is meant"), "{err}");
+}
+
+#[test]
+fn a_database_of_sqlite_is_a_source() {
+    let folder = Folder::new("sqlite");
+    let sql = |file: &str, sql: &str| Command::new("sqlite3").args([file, sql]).current_dir(&folder.0).status();
+    let (a, b) = (id(1, 7, 0), id(2, 7, 0));
+    let made = sql(
+        "items.db",
+        &format!("create table items (id integer, price real); insert into items values ({a}, {a}), ({b}, {b}), (null, 1)"),
+    );
+    // The audit asks that program.
+    if made.is_err() {
+        return;
+    }
+    let (status, told) = folder.json(&["game", "items.db", "--query", "select id from items"]);
+    assert_eq!((status, kinds(&told)), (3, BTreeSet::from(["broken"])), "{told}");
+    assert_eq!((&told["sources"][0]["ids"], &told["sources"][0]["broken"]), (&2.into(), &serde_json::json!({ "null": 1 })));
+    // A column of REAL has lost the digits, and says so.
+    let (_, told) = folder.json(&["game", "items.db", "--query", "select price from items where id is not null"]);
+    assert_eq!((&told["sources"][0]["ids"], &told["sources"][0]["broken"]["fraction"]), (&0.into(), &2.into()), "{told}");
+    let (status, _, err) = folder.audit(&["game", "items.db", "--query", "select nothing from items"]);
+    assert!(
+        status == 1 && err.starts_with("frazil: INPUT: the source items.db cannot be read: sqlite3 says: ") && err.contains("nothing"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_killed_audit_of_a_dump_goes_on_within_a_statement() {
+    let folder = Folder::new("dump");
+    let ids: Vec<_> = (0..60_000_i64).map(|n| id(n * 7919 % 60_000, 7, 0)).collect();
+    let tuples = |ids: &[u64]| ids.iter().map(|id| format!("('a,(',{id})")).collect::<Vec<_>>().join(",");
+    let inserts: String = ids.chunks(25_000).map(|ids| format!("INSERT INTO `t` VALUES {};\n", tuples(ids))).collect();
+    folder.write("a.sql", format!("CREATE TABLE `t` (\n  `n` text,\n  `id` bigint\n);\n{inserts}"));
+    let rows: String = ids.iter().map(|id| format!("x\t{id}\n")).collect();
+    folder.write("b.sql", format!("COPY public.t (n, id) FROM stdin;\n{rows}\\.\n"));
+    let arguments = ["game", "a.sql", "b.sql", "--memory", "64K"];
+    let (status, told) = folder.json(&arguments);
+    assert_eq!((status, &told["sources"][0]["ids"], &told["sources"][1]["ids"]), (3, &60_000.into(), &60_000.into()), "{told}");
+    let expected = results(&folder, told);
+    for run in ["run-5", "run-45"] {
+        let mut child = start(&folder, &arguments);
+        wait_for_run(&folder, &mut child, run);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let (status, out, err) = folder.audit(&[&["--json"], &arguments[..]].concat());
+        assert!(status == 3 && err.starts_with("frazil: going on from merge-audit"), "{run}: {err}");
+        assert_eq!(results(&folder, serde_json::from_str(&out).unwrap()), expected, "{run}");
+    }
 }
 
 #[test]
