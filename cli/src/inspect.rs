@@ -54,8 +54,6 @@ struct Number {
     id: Id,
     how: &'static str,
     rounded: Option<Rounded>,
-    /// The double that it is, as an exact ID may be too.
-    double: Option<Rounded>,
 }
 
 /// The IDs that a program may have rounded to this one.
@@ -87,6 +85,13 @@ struct Reading {
     rank: usize,
     reasons: Vec<String>,
     doubts: Vec<String>,
+}
+
+impl Rounded {
+    /// Returns whether it is more than a double, which an exact ID may be too.
+    fn is_noticed(&self) -> bool {
+        self.share >= NOTICED || !matches!(self.found.mark, Mark::Double | Mark::DoubleOfDigits(_))
+    }
 }
 
 impl Inspection {
@@ -149,10 +154,7 @@ impl Inspection {
                 });
             Rounded { share: rounded / (as_it_is + rounded), found, named }
         });
-        let is_noticed =
-            |rounded: &Rounded| !matches!(rounded.found.mark, Mark::Double | Mark::DoubleOfDigits(_)) || rounded.share >= NOTICED;
-        let (rounded, double) = rounded.map_or((None, None), |one| if is_noticed(&one) { (Some(one), None) } else { (None, Some(one)) });
-        self.numbers.push(Number { id, how, rounded, double });
+        self.numbers.push(Number { id, how, rounded });
     }
 
     /// Adds a system to the reading with the same bits.

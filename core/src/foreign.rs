@@ -82,7 +82,7 @@ impl Reason {
 const MISSING: &str = "null \\n na n/a nan none nil undefined <na> <null> (null) [null] #n/a nat missing \\null nothing <missing>";
 /// Calls and keys around an integer, and around a float, in lower case.
 const INTEGERS: &str = "numberlong long int64 uint64 numberint int bigint biginteger bigdecimal decimal numberdecimal decimal128 $numberlong \
-                        $numberint $numberdecimal int8 longlong ulonglong";
+                        $numberint $numberdecimal int8 longlong ulonglong valueof optional some";
 const FLOATS: &str = "float float64 double number numberdouble $numberdouble";
 /// Types after a number, in lower case; the longer first.
 const SUFFIXES: &[&str] =

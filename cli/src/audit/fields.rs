@@ -3,9 +3,11 @@
 use super::rounding::Bits;
 use frazil::admin::{LayoutBits, Start};
 use frazil::{Field, Layout};
-use std::ops::Index;
 
+#[derive(Clone)]
 pub(super) struct Fields {
+    /// Sources of one layout have the same.
+    pub(super) number: usize,
     layout: Layout,
     time_shift: u32,
     last_tick: u64,
@@ -13,52 +15,6 @@ pub(super) struct Fields {
     bits: Bits,
     early_ms: i64,
     late_ms: i64,
-}
-
-/// The layouts of the sources; most audits have one.
-pub(super) struct Layouts {
-    all: Vec<Fields>,
-    of: Vec<usize>,
-}
-
-impl Layouts {
-    /// The first one is that of sources without a layout of their own.
-    pub(super) fn new(first: Fields, others: Vec<Option<Fields>>) -> Self {
-        let mut layouts = Layouts { all: vec![first], of: Vec::new() };
-        for fields in others {
-            let same = |known: &Fields| fields.as_ref().is_none_or(|fields| fields.layout.shape() == known.layout.shape());
-            let known = layouts.all.iter().position(same);
-            layouts.of.push(known.unwrap_or(layouts.all.len()));
-            layouts.all.extend(fields.filter(|_| known.is_none()));
-        }
-        layouts
-    }
-
-    /// The number of the source's layout: those with one have the same.
-    pub(super) fn number(&self, source: usize) -> usize {
-        self.of[source]
-    }
-
-    pub(super) fn all(&self) -> &[Fields] {
-        &self.all
-    }
-
-    /// The layout of each source, or the only one.
-    pub(super) fn shown(&self, names: &[&str]) -> String {
-        if let [only] = self.all.as_slice() {
-            return only.layout.to_string();
-        }
-        let each: Vec<_> = names.iter().zip(&self.of).map(|(name, number)| format!("{} ({name})", self.all[*number].layout)).collect();
-        each.join(", ")
-    }
-}
-
-impl Index<usize> for Layouts {
-    type Output = Fields;
-
-    fn index(&self, source: usize) -> &Fields {
-        &self.all[self.of[source]]
-    }
 }
 
 /// Counters from 1, and clocks that were never set, seem to be from so soon after the epoch.
@@ -84,10 +40,11 @@ pub(super) struct Taken {
 }
 
 impl Fields {
-    pub(super) fn new(layout: &Layout, start: Option<Start>, now_ms: i64) -> Self {
+    pub(super) fn new(number: usize, layout: &Layout, start: Option<Start>, now_ms: i64) -> Self {
         // Time that the field can hold and a date cannot is no time: such an ID is of another layout.
         let last_tick = layout.last_tick();
         Fields {
+            number,
             time_shift: layout.time_shift(),
             last_tick,
             node_fields: layout.node_fields().to_vec(),
@@ -172,7 +129,7 @@ mod tests {
                 let expected = parts.map(|parts| Taken {
                     tick: parts.tick(), unix_ms: parts.unix_ms(), node: parts.node(), sequence: parts.sequence(),
                 });
-                prop_assert_eq!(Fields::new(&layout, None, 0).take(number as u64), expected);
+                prop_assert_eq!(Fields::new(0, &layout, None, 0).take(number as u64), expected);
             }
         }
     }

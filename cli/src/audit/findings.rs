@@ -1,6 +1,6 @@
 //! The findings of an audit: their meaning, and the fix.
 
-use super::fields::{Fields, Layouts};
+use super::fields::Fields;
 use super::order::Says;
 use super::progress::{counted, grouped};
 use super::reading::Reading;
@@ -44,8 +44,8 @@ pub(super) struct Overlap {
 }
 
 /// Node numbers whose time in one source overlaps that in another; those with the most ticks in common first.
-pub(super) fn overlaps(tally: &Tally<'_>, layouts: &Layouts) -> Vec<Overlap> {
-    let mut uses: Vec<_> = tally.nodes.iter().map(|((node, source), times)| ((layouts.number(*source), *node), *source, *times)).collect();
+pub(super) fn overlaps(tally: &Tally<'_>, layouts: &[Fields]) -> Vec<Overlap> {
+    let mut uses: Vec<_> = tally.nodes.iter().map(|((node, source), times)| ((layouts[*source].number, *node), *source, *times)).collect();
     uses.sort_unstable_by_key(|(node, source, _)| (*node, *source));
     let mut found = Vec::new();
     for group in uses.chunk_by(|a, b| a.0 == b.0) {
@@ -64,7 +64,7 @@ pub(super) fn overlaps(tally: &Tally<'_>, layouts: &Layouts) -> Vec<Overlap> {
 /// All findings, the gravest first.
 pub(super) fn of(
     tally: &Tally<'_>,
-    layouts: &Layouts,
+    layouts: &[Fields],
     overlaps: &[Overlap],
     readings: &[&Reading],
     names: &[&str],

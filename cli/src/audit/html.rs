@@ -30,7 +30,7 @@ impl Audit<'_> {
             self.names.len(),
             show_instant(self.at_ms - self.at_ms.rem_euclid(1000)),
             env!("CARGO_PKG_VERSION"),
-            escaped(&self.layouts.shown(&self.names))
+            escaped(&self.shown_layouts())
         );
         self.write_findings(&mut page);
         self.write_sources(&mut page);
@@ -139,7 +139,7 @@ impl Audit<'_> {
 
         let stacks = self.sequences();
         let title = "IDs per sequence";
-        let most = grouped(self.layouts.all()[0].layout().sequence().max());
+        let most = grouped(self.layouts[0].layout().sequence().max());
         let why = "A generator that begins each tick at 0 leaves most IDs at the left; one that is often full fills the range.";
         let _ =
             writeln!(page, "<h2>{title}, 0 to {most}</h2>\n<p class=\"soft\">{why}</p>\n{legend}{}", svg::columns(&stacks, &series, title));
@@ -165,18 +165,18 @@ impl Audit<'_> {
     fn nodes_by_ids(&self) -> (usize, Vec<Stack>) {
         let mut nodes: BTreeMap<(usize, u64), Vec<u64>> = BTreeMap::new();
         for ((node, source), times) in &self.tally.nodes {
-            nodes.entry((self.layouts.number(*source), *node)).or_insert_with(|| vec![0; self.names.len()])[*source] += times.ids;
+            nodes.entry((self.layouts[*source].number, *node)).or_insert_with(|| vec![0; self.names.len()])[*source] += times.ids;
         }
         let all = nodes.len();
         let mut nodes: Vec<_> = nodes.into_iter().collect();
         nodes.sort_by_key(|(_, values)| std::cmp::Reverse(values.iter().sum::<u64>()));
         nodes.truncate(MOST_LANES);
-        (all, nodes.into_iter().map(|((of, node), values)| Self::stack(self.layouts.all()[of].show_node(node), &values)).collect())
+        (all, nodes.into_iter().map(|((of, node), values)| Self::stack(self.layouts[of].show_node(node), &values)).collect())
     }
 
     fn sequences(&self) -> Vec<Stack> {
         let buckets = self.tally.buckets();
-        let width = (self.layouts.all()[0].layout().sequence().max() + 1) / buckets as u64;
+        let width = (self.layouts[0].layout().sequence().max() + 1) / buckets as u64;
         let bucket = |number: usize| {
             let values: Vec<_> = self.tally.sequences.iter().map(|counts| counts[number]).collect();
             Self::stack(grouped(number as u64 * width), &values)

@@ -76,7 +76,7 @@ impl Audit<'_> {
         let remap =
             self.remap.as_ref().map(|remap| json!({ "spec": remap.spec, "node": remap.node, "rows": remap.rows, "files": remap.files }));
         json!({
-            "layout": self.layouts.shown(&self.names),
+            "layout": self.shown_layouts(),
             "at": show_instant(self.at_ms),
             "ids": self.ids(),
             "clean": self.is_clean(),

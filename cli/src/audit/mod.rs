@@ -40,8 +40,8 @@ pub(super) use arguments::MergeAudit;
 use super::interrupt::Interrupt;
 use super::status::{DONE, FAILED, INTERRUPTED};
 use failure::{Failure, Outcome};
-use fields::{Fields, Layouts};
-use frazil::admin::{Start, find_preset, first_word, of_layout, shown, system_ms, value};
+use fields::Fields;
+use frazil::admin::{LayoutBits, Start, find_preset, first_word, of_layout, shown, system_ms, value};
 use frazil::{Error, ErrorKind, Layout, Result, Spec};
 use progress::{Progress, counted, grouped};
 use record::{MOST_SOURCES, Record};
@@ -80,9 +80,13 @@ pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn W
 /// Returns whether nothing was found.
 fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
     let now_ms = system_ms();
-    let of = |(layout, start): (Layout, Option<Start>)| Fields::new(&layout, start, now_ms);
-    let (others, given): (Vec<_>, Vec<_>) = arguments.sources.iter().map(|given| with_layout(given)).unzip();
-    let layouts = Layouts::new(of(parse_layout(&arguments.layout)?), others.into_iter().map(|other| other.map(of)).collect());
+    let common = parse_layout(&arguments.layout)?;
+    let (own, given): (Vec<_>, Vec<_>) = arguments.sources.iter().map(|given| with_layout(given)).unzip();
+    let mut layouts: Vec<Fields> = Vec::new();
+    for (layout, start) in own.into_iter().map(|own| own.unwrap_or_else(|| common.clone())) {
+        let known = layouts.iter().find(|known| known.layout().shape() == layout.shape());
+        layouts.push(Fields::new(known.map_or(layouts.len(), |known| known.number), &layout, start, now_ms));
+    }
     let memory = parse_memory(&arguments.memory)?;
     let sources = given.into_iter().map(|given| Source::parse(given, arguments.query.is_some())).collect::<Outcome<Vec<_>>>()?;
     check_count(&sources)?;
@@ -103,7 +107,11 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
     let folder = arguments.work.clone().unwrap_or_else(|| out.join("work"));
     let delimiter = arguments.delimiter.map(parse_delimiter).transpose()?;
     let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
-    let settings = format!("{} {column:?} {delimiter:?} {strict} {:?}", layouts.shown(&names), sources.len());
+    let settings = format!(
+        "{:?} {column:?} {delimiter:?} {strict} {:?}",
+        layouts.iter().map(|fields| fields.layout().to_string()).collect::<Vec<_>>(),
+        sources.len()
+    );
     let mut progress = Progress::new();
     let work = Work::open(&folder, settings, identities)?;
     if work.kept() > 0 {
@@ -117,7 +125,7 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
     }
 
     let list = folder.join("repeats");
-    let mut tally = Tally::new(&layouts, sources.len());
+    let mut tally = Tally::new(&layouts);
     merge_all(&work, &names, &mut tally, out, &list, &mut progress)?;
     let readings = work.states().iter().map(|state| &state.reading).collect();
     let mut audit = Audit::new(&layouts, now_ms, names, readings, &tally, arguments.shared_nodes, out.clone());

@@ -1,7 +1,7 @@
 //! Sources into sorted runs: one thread reads, another sorts and writes.
 
 use super::failure::{Failure, Outcome};
-use super::fields::Layouts;
+use super::fields::Fields;
 use super::intake::{Batch, Intake};
 use super::lines::LONGEST_OF_ROWS;
 use super::progress::{Progress, grouped};
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// The options for reading sources.
 pub(super) struct How<'a> {
-    pub(super) layouts: &'a Layouts,
+    pub(super) layouts: &'a [Fields],
     pub(super) column: &'a str,
     /// The delimiter of CSV files, where it was given.
     pub(super) delimiter: Option<u8>,

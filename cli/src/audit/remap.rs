@@ -3,7 +3,7 @@
 use super::super::interrupt;
 use super::csv_field;
 use super::failure::{Failure, Outcome};
-use super::fields::Layouts;
+use super::fields::Fields;
 use super::progress::{Progress, grouped};
 use super::result::{Audit, Remap};
 use super::sql::{self, Script};
@@ -40,7 +40,7 @@ pub(super) struct Mint {
 impl Mint {
     /// # Errors
     /// `SPEC` for another layout than the sources'; those of [`Snowflake::open`].
-    pub(super) fn open(spec: &str, layouts: &Layouts) -> Outcome<Self> {
+    pub(super) fn open(spec: &str, layouts: &[Fields]) -> Outcome<Self> {
         let ids = Snowflake::open_spec(Spec::parse(spec)?, Wait::until(Duration::MAX, &interrupt::came)).map_err(|error| {
             if interrupt::came() {
                 Failure::Interrupted("stopped while --remap waited for its store; nothing was read".to_owned())
@@ -48,7 +48,7 @@ impl Mint {
                 error.into()
             }
         })?;
-        if let Some(other) = layouts.all().iter().find(|fields| fields.layout().shape() != ids.layout().shape()) {
+        if let Some(other) = layouts.iter().find(|fields| fields.layout().shape() != ids.layout().shape()) {
             let other = other.layout();
             let why = format!("--remap makes IDs of {}, and the sources hold those of {other}: one layout is meant", ids.layout());
             return Err(Error::new(ErrorKind::Spec, why).into());
@@ -69,7 +69,7 @@ impl Mint {
         progress: &mut Progress,
     ) -> Outcome<Remap> {
         let Audit { tally, layouts, names, .. } = audit;
-        let fields = &layouts.all()[0];
+        let fields = &layouts[0];
         if tally.too_many_nodes {
             let why = "the sources hold more node numbers than are told apart, so that none is known to be fresh".to_owned();
             return Err(Error::new(ErrorKind::OutOfRange, why).into());

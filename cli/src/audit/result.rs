@@ -1,6 +1,6 @@
 //! All that an audit has found, for the three forms in which it is told.
 
-use super::fields::Layouts;
+use super::fields::Fields;
 use super::findings::{self, Finding, Overlap};
 use super::order::Says;
 use super::reading::Reading;
@@ -17,7 +17,7 @@ pub(super) struct Remap {
 
 /// All that is told.
 pub(super) struct Audit<'a> {
-    pub(super) layouts: &'a Layouts,
+    pub(super) layouts: &'a [Fields],
     pub(super) at_ms: i64,
     pub(super) names: Vec<&'a str>,
     pub(super) readings: Vec<&'a Reading>,
@@ -33,7 +33,7 @@ pub(super) struct Audit<'a> {
 
 impl<'a> Audit<'a> {
     pub(super) fn new(
-        layouts: &'a Layouts,
+        layouts: &'a [Fields],
         at_ms: i64,
         names: Vec<&'a str>,
         readings: Vec<&'a Reading>,
@@ -51,6 +51,17 @@ impl<'a> Audit<'a> {
     pub(super) fn sources(&self) -> impl Iterator<Item = (&'a str, &'a Reading, &'a Part)> + '_ {
         let parts = self.tally.parts.iter();
         self.names.iter().zip(&self.readings).zip(parts).map(|((name, reading), part)| (*name, *reading, part))
+    }
+
+    /// The layout of all sources, or that of each.
+    pub(super) fn shown_layouts(&self) -> String {
+        let shown = |(name, fields): (&&str, &Fields)| format!("{} ({name})", fields.layout());
+        let is_one = self.layouts.iter().all(|fields| fields.number == 0);
+        if is_one {
+            self.layouts[0].layout().to_string()
+        } else {
+            self.names.iter().zip(self.layouts).map(shown).collect::<Vec<_>>().join(", ")
+        }
     }
 
     pub(super) fn ids(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! The statistics of all IDs in order: repeats, times, node numbers, sequences.
 
-use super::fields::{Layouts, Taken, When};
+use super::fields::{Fields, Taken, When};
 use super::record::{Record, Sample};
 use super::rounding::Marks;
 use frazil::admin::id_of_bits;
@@ -67,7 +67,7 @@ pub(super) struct Said {
 }
 
 pub(super) struct Tally<'a> {
-    layouts: &'a Layouts,
+    layouts: &'a [Fields],
     pub(super) parts: Vec<Part>,
     pub(super) nodes: HashMap<(u64, usize), Use>,
     /// Those of IDs whose time is not plausible.
@@ -107,17 +107,17 @@ const SHOWN_DUPLICATES: usize = 100;
 const SHOWN_PLACES: usize = 20;
 
 impl<'a> Tally<'a> {
-    pub(super) fn new(layouts: &'a Layouts, sources: usize) -> Self {
+    pub(super) fn new(layouts: &'a [Fields]) -> Self {
         Tally {
             layouts,
-            parts: vec![Part::default(); sources],
+            parts: vec![Part::default(); layouts.len()],
             nodes: HashMap::new(),
             odd_nodes: HashSet::new(),
             too_many_nodes: false,
             days: BTreeMap::new(),
-            sequences: vec![[0; BUCKETS]; sources],
+            sequences: vec![[0; BUCKETS]; layouts.len()],
             shared: HashMap::new(),
-            ticks: vec![(0, HashMap::new()); layouts.all().len()],
+            ticks: vec![(0, HashMap::new()); layouts.len()],
             first: None,
             repeats: 0,
             last_source: 0,
@@ -131,7 +131,7 @@ impl<'a> Tally<'a> {
 
     /// The parts of the sequence's range that are counted.
     pub(super) fn buckets(&self) -> usize {
-        BUCKETS.min(1 << self.layouts.all()[0].layout().sequence().bits().min(BUCKETS.ilog2()))
+        BUCKETS.min(1 << self.layouts[0].layout().sequence().bits().min(BUCKETS.ilog2()))
     }
 
     /// The next record in order.
@@ -221,7 +221,7 @@ impl<'a> Tally<'a> {
     /// True if several sources have IDs of one node number in one tick.
     #[inline]
     fn meeting(&mut self, source: usize, tick: u64, node: u64) {
-        let layout = self.layouts.number(source);
+        let layout = self.layouts[source].number;
         let (now, in_tick) = &mut self.ticks[layout];
         if tick != *now {
             *now = tick;

@@ -27,7 +27,7 @@ impl Audit<'_> {
                 findings::order(self.order(source)).to_owned(),
             ]);
         }
-        format!("layout  {}\n\n{}\n{}", self.layouts.shown(&self.names), table.text(width), Told(self))
+        format!("layout  {}\n\n{}\n{}", self.shown_layouts(), table.text(width), Told(self))
     }
 }
 

@@ -37,8 +37,11 @@ const BASE64URL: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 const SHORTCODE: usize = 11;
 
 /// Everything that the text may be; nothing where it is no ID at all.
-pub(super) fn forms(text: &str) -> Vec<Form> {
-    let Found { text, of, shortcode } = found(text);
+pub(super) fn forms(whole: &str) -> Vec<Form> {
+    let Found { text, of, shortcode } = found(whole);
+    let is_none = |text: &str| read(text.as_bytes()) == Written::Refused(Reason::NotANumber);
+    // NumberLong("1"), ="1"
+    let text = if is_none(text) && !is_none(whole) { whole } else { text };
     let others = [uuid(text), object_id(text), ulid(text), ksuid(text)];
     let others: Vec<_> = others.into_iter().flatten().map(Form::Other).collect();
     if !others.is_empty() {
@@ -150,6 +153,9 @@ fn numbers(text: &str) -> Vec<Form> {
             };
             forms.push(of_unsigned(number, how));
         }
+        Written::Refused(Reason::Negative) if text.parse() == Ok(i32::MIN) => {
+            return vec![Form::NoId("the least integer of 32 bits: a program whose integers have 32 bits has lost the ID".to_owned())];
+        }
         Written::Refused(Reason::Negative) => {
             let digits = text.trim_start_matches('-').len();
             let unsigned =
@@ -168,7 +174,7 @@ fn numbers(text: &str) -> Vec<Form> {
         }
         // Hex may have an e between digits.
         Written::Refused(reason) if reason.is_lossy() && text.contains(['.', ',', '+']) => return scientific(text),
-        Written::Refused(reason) if matches!(reason, Reason::Ambiguous | Reason::Null) => {
+        Written::Refused(reason) if matches!(reason, Reason::Ambiguous | Reason::Null | Reason::NotWhole) => {
             return vec![Form::NoId(reason.meaning().to_owned())];
         }
         _ => {}
@@ -213,7 +219,14 @@ fn of_unsigned(number: u64, how: &'static str) -> Form {
 
 /// Reads an ID of which a spreadsheet, or a program that prints doubles, has left some digits.
 fn scientific(text: &str) -> Vec<Form> {
-    let text: String = text.chars().filter(|c| c.is_ascii_digit() || ".,eE+-".contains(*c)).collect::<String>().replace(',', ".");
+    let text: String = text
+        .rsplit('(')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| c.is_ascii_digit() || ".,eE+-".contains(*c))
+        .collect::<String>()
+        .replace(',', ".");
     let left = text.split(['e', 'E']).next().unwrap_or_default().bytes().filter(u8::is_ascii_digit).count();
     let id = text.parse().ok().filter(|number| (0.0..9.2e18).contains(number)).map(|number: f64| number as i64);
     let Some(id) = id.and_then(|number| Id::new(number).ok()) else { return Vec::new() };

@@ -20,8 +20,8 @@ impl Inspection {
         let numbers: Vec<_> = self
             .numbers
             .iter()
-            .map(|Number { id, how, rounded, double }| {
-                let rounded = rounded.as_ref().or(double.as_ref()).map(|Rounded { share, found, .. }| {
+            .map(|Number { id, how, rounded }| {
+                let rounded = rounded.as_ref().map(|Rounded { share, found, .. }| {
                     let (first, last) = (found.origins.start().to_string(), found.origins.end().to_string());
                     let listed = if found.count() <= MOST_ORIGINS { found.origins.clone() } else { 1..=0 };
                     let candidates: Vec<_> = listed.map(|id| id.to_string()).collect();
@@ -86,16 +86,16 @@ impl Inspection {
 
 impl Number {
     fn print(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
-        let Number { id, how, rounded, double } = self;
+        let Number { id, how, rounded } = self;
         let bits = bits(id.get() as u64);
         let forms =
             [TextFormat::Base62, TextFormat::Base32, TextFormat::Hex].map(|format| format!("{} {}", format.name(), id.text(format)));
         let (whole, noun) =
             (if *how == "decimal" { String::new() } else { format!(" in {how}: {id}") }, if bits == 1 { "bit" } else { "bits" });
         screen.print(&format!("  a number of {bits} {noun}{whole}\n  {}\n", forms.join(", ")))?;
-        let Some(Rounded { share, found, named }) = rounded.as_ref().or(double.as_ref()) else { return Ok(()) };
+        let Some(rounded @ Rounded { share, found, named }) = rounded else { return Ok(()) };
         let (count, first, last) = (grouped(found.count()), found.origins.start(), found.origins.end());
-        if double.is_some() {
+        if !rounded.is_noticed() {
             let text = format!(
                 "a double holds it, as it holds every ID that ends with zeros: it may also be rounded, {count} IDs become it, {first} to {last}"
             );

@@ -399,6 +399,39 @@ fn foreign_writing_is_read_alike_by_decode_and_inspect() {
     assert_eq!(frazil(&["decode", "twitter", TWITTER]).2, "");
 }
 
+/// What other programs write around all digits of an ID: the same number to `decode` and to `inspect`.
+#[test]
+fn foreign_writing_is_read_alike() {
+    let id = "250318245867245581";
+    for text in [
+        "00250318245867245581",
+        "250318245867245581.0",
+        "2.50318245867245581E17",
+        "250,318,245,867,245,581",
+        "'250318245867245581",
+        "=\"250318245867245581\"",
+        "NumberLong(\"250318245867245581\")",
+        "NumberLong(250318245867245581)",
+        "np.int64(250318245867245581)",
+        "Long.valueOf(250318245867245581L)",
+        "Some(250318245867245581)",
+        "{\"$numberLong\":\"250318245867245581\"}",
+        "250318245867245581ULL",
+    ] {
+        assert_eq!(json(&["decode", "twitter", "--json", text])["id"], id, "{text}");
+        assert_eq!(json(&["inspect", "--json", text])["numbers"][0]["id"], id, "{text}");
+    }
+    for (text, says) in [
+        ("np.float64(2.50318e+17)", "6 of its digits are left"),
+        ("250318245867245581.5", "not a whole number"),
+        ("-2147483648", "the least integer of 32 bits"),
+        ("NULL", "NULL"),
+    ] {
+        let (_, out, _) = frazil(&["inspect", "--", text]);
+        assert!(out.contains(says), "{text}: {out}");
+    }
+}
+
 /// Pairs that were published: what a program left, and the ID.
 #[test]
 fn originals_of_rounded_ids_are_listed_and_none_is_named() {

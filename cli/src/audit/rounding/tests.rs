@@ -40,7 +40,7 @@ fn minted(name: &str, count: usize, rate: f64, random: &mut Rng) -> Vec<u64> {
 
 fn verdict(name: &str, ids: &[u64]) -> Rounding {
     let start = of_layout(name).unwrap().1.start;
-    let fields = Fields::new(&Layout::parse(name).unwrap(), Some(start), i64::MAX);
+    let fields = Fields::new(0, &Layout::parse(name).unwrap(), Some(start), i64::MAX);
     let mut ids = ids.to_vec();
     ids.sort_unstable();
     let (mut marks, mut nodes) = (Marks::default(), BTreeMap::new());
