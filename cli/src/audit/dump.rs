@@ -18,7 +18,9 @@ pub(super) fn of_json<'a>(line: &'a [u8], key: &str) -> Texts<'a> {
     let line = line.strip_prefix(b"[").unwrap_or(line).trim_ascii();
     let object = line.strip_suffix(b",").or(line.strip_suffix(b"]")).unwrap_or(line).trim_ascii();
     if !object.starts_with(b"{") {
-        return if object.is_empty() { Vec::new() } else { vec![Ok(object)] };
+        // A part of an object that stands on several lines.
+        let is_part = object == b"}" || object.contains(&b':');
+        return if object.is_empty() { Vec::new() } else { vec![if is_part { Err(Reason::NotJson) } else { Ok(object) }] };
     }
     let Ok(fields) = serde_json::from_slice::<HashMap<Cow<'a, str>, &'a RawValue>>(object) else { return vec![Err(Reason::NotJson)] };
     // MongoDB's name for the key that everybody else calls id.

@@ -9,6 +9,7 @@ use super::rounding::{BY_DOUBLE, Rounding};
 use super::tally::{Tally, Use};
 use frazil::Layout;
 use frazil::admin::foreign::Reason as Broken;
+use frazil::admin::foreign::rounding::{Mark, mark};
 use frazil::admin::{id_of_bits, show_span};
 use frazil::bindings::show_instant;
 use std::collections::BTreeMap;
@@ -114,7 +115,11 @@ pub(super) fn of(
             "early",
             &part.early,
             format!("{} of {name} from the first hour of the epoch", ids(&part.early)),
-            "numbers of a counter, another layout, or a clock that was not set",
+            if part.early.examples.iter().any(|early| mark(early.id) == Some(Mark::Saturated)) {
+                "the largest integer of 32 bits: a program such as awk's %d has lost the IDs. Export them again as text"
+            } else {
+                "numbers of a counter, another layout, or a clock that was not set"
+            },
         );
         // What rests on the layout is withheld where the layout is refuted.
         let strange = part.too_wide.count + part.future.count + part.early.count;
@@ -250,7 +255,10 @@ fn export_instead(reading: &Reading) -> &'static str {
         Some(Broken::NoColumn) => "look whether --delimiter is right, and export the column alone, as text",
         Some(Broken::Null) => "rows without an ID: export those that have one, WHERE id IS NOT NULL",
         Some(Broken::Ambiguous) => "export the column without separators of thousands",
-        Some(Broken::Above63Bits | Broken::Negative) => "another kind of ID, or a hash: export the column that holds IDs of 63 bits",
+        Some(Broken::Above63Bits) => "another kind of ID, or a hash: export the column that holds IDs of 63 bits",
+        Some(Broken::Negative) => {
+            "another kind of ID, or a hash; or lost to 32 bits, if all are -2147483648: export the column that holds IDs of 63 bits, as text"
+        }
         _ => "export the column alone, as text",
     }
 }

@@ -165,7 +165,7 @@ impl Marks {
             all += 1.0;
             usual += f64::from(u8::from(digits::is_marked(*id)));
         }
-        Share::found(marked, self.ids + self.repeats[0][0], marked, exponent(marked, repeats, (usual / all).min(most)), BY_SOME)
+        Share::found(marked, 0.0, self.ids + self.repeats[0][0], exponent(marked, repeats, (usual / all).min(most)), BY_SOME)
     }
 }
 
@@ -179,9 +179,10 @@ impl Share {
         format!("{} % ({} to {} %)", percent(self.share), percent(self.share - self.error), percent(self.share + self.error))
     }
 
-    /// The share of an excess among IDs, where chance seldom gives so large a count.
-    fn found(excess: u64, ids: u64, count: u64, surety: f64, by: &'static str) -> Option<Self> {
-        let ids = ids.max(1) as f64;
-        (surety >= PERHAPS).then(|| Share { share: excess as f64 / ids, error: 2.0 * (count as f64).sqrt() / ids, by, surety })
+    /// The share of rounded IDs among those of which so many look rounded, where chance seldom gives so many, but about `expected`.
+    fn found(count: u64, expected: f64, ids: u64, surety: f64, by: &'static str) -> Option<Self> {
+        let (count, ids) = (count as f64, ids.max(1) as f64);
+        let share = (count - expected) / (ids - expected).max(1.0);
+        (surety >= PERHAPS).then(|| Share { share: share.clamp(0.0, 1.0), error: 2.0 * count.sqrt() / ids, by, surety })
     }
 }

@@ -8,7 +8,7 @@ use frazil::admin::foreign::rounding::{Mark, is_single_in_full, mark};
 const MADE: usize = 1 << 15;
 
 const MARKS: [(&str, fn(Mark) -> bool); 6] = [
-    ("by JavaScript, or a program that prints the fewest digits of a double", |mark| matches!(mark, Mark::Shortest | Mark::Digits(16))),
+    ("by JavaScript, or a program that prints the fewest digits of a double", |mark| matches!(mark, Mark::Shortest | Mark::Digits(_))),
     ("to 16 digits", |mark| matches!(mark, Mark::Digits(..=16))),
     ("to 15 digits, as by a spreadsheet", |mark| matches!(mark, Mark::Digits(..=15))),
     ("to 12 digits or fewer", |mark| matches!(mark, Mark::Digits(..=12))),
@@ -47,14 +47,13 @@ pub(super) fn find(kept: &[u64], bits: &Bits) -> Option<Share> {
         let surety = excess(count, expected);
         // A few lines that all look so need no statistics.
         let is_most = count >= FEWEST && count * 2 > ids && surety >= PERHAPS;
-        Share::found(count.saturating_sub(expected as u64), ids, count, if is_most { surety.max(SURELY) } else { surety }, by)
+        Share::found(count, expected, ids, if is_most { surety.max(SURELY) } else { surety }, by)
     };
     // A float keeps no bit below the time, and few of the time: scheduled times have some zeros too, but not so many.
     let zero = kept.iter().filter(|id| **id & low == 0).count() as f64;
     let needed = kept.iter().map(|id| u64::BITS - id.leading_zeros() - 24).min().unwrap_or(0).saturating_sub(bits.time_shift);
     let singles = kept.iter().filter(|id| is_single_in_full(**id)).count() as u64;
-    let single =
-        Share::found(singles, ids, singles, excess(singles, zero / f64::from(1_u32 << needed.min(31)) + 0.01), "by a 32-bit float");
+    let single = Share::found(singles, 0.0, ids, excess(singles, zero / f64::from(1_u32 << needed.min(31)) + 0.01), "by a 32-bit float");
     let counts = counts(kept.iter().copied()).into_iter().zip(counts(made)).zip(MARKS);
     counts.filter_map(of).chain(single).max_by(|a, b| a.surety.total_cmp(&b.surety))
 }

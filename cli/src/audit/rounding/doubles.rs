@@ -50,7 +50,7 @@ impl Sequences {
         if bits.sequence == 0 || is_block {
             return None;
         }
-        Share::found(all.saturating_sub(expected as u64), self.ids, all, excess(all, expected + 1.0), BY_DOUBLE)
+        Share::found(all, expected, self.ids, excess(all, expected + 1.0), BY_DOUBLE)
     }
 
     /// Sequence 0, where ticks begin with any of several.
@@ -59,7 +59,7 @@ impl Sequences {
         let others = starts.min(1 << (self.lost - 1)).checked_sub(1).filter(|others| *others > 0)? as f64;
         let early = self.early as f64;
         let surety = excess(self.zero, (early + 2.0 * (early + 1.0).sqrt()) / others + 0.5);
-        Share::found(self.zero.saturating_sub((early / others) as u64), self.ids, self.zero, surety, BY_DOUBLE)
+        Share::found(self.zero, early / others, self.ids, surety, BY_DOUBLE)
     }
 }
 
@@ -67,7 +67,7 @@ impl Sequences {
 pub(super) fn of_nodes(lost: u32, nodes: &[(u64, u64)]) -> Option<Share> {
     let (unit, half) = (1_u64 << lost, 1_u64 << (lost - 1));
     let all = |numbers: &[(u64, u64)]| numbers.iter().map(|(_, ids)| ids).sum::<u64>();
-    let share = |count: u64, surety| Share::found(count, all(nodes), count, surety, BY_DOUBLE);
+    let share = |count: u64, surety| Share::found(count, 0.0, all(nodes), surety, BY_DOUBLE);
     let (round, others): (Vec<_>, Vec<_>) = nodes.iter().partition(|(number, _)| number.is_multiple_of(unit));
     if others.len() * 20 <= round.len() {
         let numbers: Vec<_> = round.iter().filter(|(number, _)| *number > 0).collect();
