@@ -1,4 +1,4 @@
-"""What programs make of an ID, and what frazil says of it: prints the table that docs/merge-audit.md quotes.
+"""Prints what programs make of an ID, and what frazil says of it: the table that docs/merge-audit.md quotes.
 
     PATH=target/debug:$PATH python tests/tools/tools.py [--python VENV/bin/python]
 
@@ -35,22 +35,32 @@ PROGRAMS = [
     ("Miller, $id * 1.0", "mlr --version", "mlr --icsv --onidx put '$id = $id * 1.0' then cut -f id id.csv", None),
     ("PHP, json_decode", "php -r 'echo PHP_VERSION;'", "php -r 'echo json_encode(json_decode(file_get_contents(\"id.json\"))->id);'", ID),
     ("PHP, round", "php -r 'echo PHP_VERSION;'", f"php -r 'echo round({ID});'", "2.5031824586725E+17"),
-    ("PHP, number_format", "php -r 'echo PHP_VERSION;'", f"php -r 'echo number_format({ID}, 0, \"\", \"\");'", None),
+    ("PHP, number_format", "php -r 'echo PHP_VERSION;'", f'php -r \'echo number_format({ID}, 0, "", "");\'', None),
     ("Perl", "perl -e 'print $^V'", f"perl -e 'print {ID} + 0'", ID),
     ("Perl, int($id / 1)", "perl -e 'print $^V'", f"perl -e 'print int({ID} / 1)'", ID),
-    ("Ruby, JSON", "ruby -v", "ruby -rjson -e 'print JSON.parse(File.read(\"id.json\"))[\"id\"]'", ID),
+    ("Ruby, JSON", "ruby -v", 'ruby -rjson -e \'print JSON.parse(File.read("id.json"))["id"]\'', ID),
     ("Ruby, to_f.to_i", "ruby -v", f"ruby -e 'print {ID}.to_f.to_i'", DOUBLE),
     ("mawk, + 0", "mawk -W version 2>&1", f"echo {ID} | mawk '{{ print $1 + 0 }}'", None),
     ("mawk, %d", "mawk -W version 2>&1", f"echo {ID} | mawk '{{ printf \"%d\", $1 }}'", "2147483647"),
     ("gawk, + 0", "gawk --version", f"echo {ID} | gawk '{{ print $1 + 0 }}'", DOUBLE),
     ("busybox awk, + 0", "busybox", f"echo {ID} | busybox awk '{{ print $1 + 0 }}'", None),
     ("busybox awk, %d", "busybox", f"echo {ID} | busybox awk '{{ printf \"%d\", $1 }}'", None),
-    ("JavaScript, JSON.parse", "node --version", "node -p 'JSON.parse(require(\"fs\").readFileSync(\"id.json\")).id'", SHORTEST),
-    ("SQLite, REAL", "sqlite3 --version", f"sqlite3 :memory: 'create table t (id real); insert into t values ({ID}); select id from t'", None),
-    ("SQLite, INTEGER", "sqlite3 --version", f"sqlite3 :memory: 'create table t (id integer); insert into t values ({ID}); select id from t'", ID),
+    ("JavaScript, JSON.parse", "node --version", 'node -p \'JSON.parse(require("fs").readFileSync("id.json")).id\'', SHORTEST),
+    (
+        "SQLite, REAL",
+        "sqlite3 --version",
+        f"sqlite3 :memory: 'create table t (id real); insert into t values ({ID}); select id from t'",
+        None,
+    ),
+    (
+        "SQLite, INTEGER",
+        "sqlite3 --version",
+        f"sqlite3 :memory: 'create table t (id integer); insert into t values ({ID}); select id from t'",
+        ID,
+    ),
     ("SQLite, round", "sqlite3 --version", f"sqlite3 :memory: 'select round({ID})'", None),
     ("R, read.csv", "R --version", "Rscript -e 'write.csv(read.csv(\"id.csv\")$id, row.names = FALSE)' | tail -1", None),
-    ("Octave, csvread", "octave-cli --version", "octave-cli --eval 'printf(\"%d\", csvread(\"id.csv\")(2, 1))'", DOUBLE),
+    ("Octave, csvread", "octave-cli --version", 'octave-cli --eval \'printf("%d", csvread("id.csv")(2, 1))\'', DOUBLE),
 ]
 # Python package, the statement that prints what it makes of the ID, and what it writes.
 PACKAGES = [
@@ -64,8 +74,16 @@ PACKAGES = [
     ("polars", "import polars; print(polars.read_ndjson('id.json')['id'][0])", ID),
     ("pandas", "import pandas; print(pandas.read_csv('id.csv')['id'][0])", ID),
     ("pandas", "import pandas; print(pandas.read_csv('gap.csv').to_csv(columns=['id'], index=False).split()[1])", None),
-    ("pandas", f"import pandas, io; print(pandas.read_json(io.StringIO('[{{\"id\":\"{ID}\"}},{{\"id\":null}}]')).to_csv(index=False).split()[1])", None),
-    ("pandas", f"import pandas as p; d = p.DataFrame; print(d({{'id': [{ID}]}}, index=[0]).combine_first(d({{'id': [1]}}, index=[1])).id[0])", None),
+    (
+        "pandas",
+        f'import pandas, io; print(pandas.read_json(io.StringIO(\'[{{"id":"{ID}"}},{{"id":null}}]\')).to_csv(index=False).split()[1])',
+        None,
+    ),
+    (
+        "pandas",
+        f"import pandas as p; d = p.DataFrame; print(d({{'id': [{ID}]}}, index=[0]).combine_first(d({{'id': [1]}}, index=[1])).id[0])",
+        None,
+    ),
     ("pandas", f"import pandas as p; print(p.Series(['a', 'b']).map({{'a': {ID}}}).to_csv(index=False, header=False).split()[0])", None),
     ("openpyxl", f"import openpyxl; b = openpyxl.Workbook(); b.active['A1'] = {ID}; b.save('x.xlsx'); CELL", None),
     ("xlsxwriter", f"import xlsxwriter; b = xlsxwriter.Workbook('x.xlsx'); b.add_worksheet().write(0, 0, {ID}); b.close(); CELL", None),
@@ -74,14 +92,15 @@ CELL = "import re, zipfile; print(re.search('<v>(.*?)</v>', zipfile.ZipFile('x.x
 
 
 def output(command: list[str], folder: str) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
     lines = (done.stdout or done.stderr).strip().splitlines()
     return lines[0].strip() if lines else ""
 
 
 def said(text: str) -> str:
-    """What `frazil inspect` says of a text."""
-    told = json.loads(subprocess.run(["frazil", "inspect", "--json", text], capture_output=True, text=True).stdout)
+    """Returns the verdict of `frazil inspect` on a text."""
+    inspected = subprocess.run(["frazil", "inspect", "--json", text], check=False, capture_output=True, text=True)
+    told = json.loads(inspected.stdout)
     if text.strip().strip('"') == ID:
         return "exact"
     for number in told["numbers"]:

@@ -399,7 +399,7 @@ fn foreign_writing_is_read_alike_by_decode_and_inspect() {
     assert_eq!(frazil(&["decode", "twitter", TWITTER]).2, "");
 }
 
-/// What other programs write around all digits of an ID: the same number to `decode` and to `inspect`.
+/// `decode` and `inspect` read the same number, whatever other programs write around its digits.
 #[test]
 fn foreign_writing_is_read_alike() {
     let id = "250318245867245581";

@@ -7,13 +7,16 @@ use frazil::admin::foreign::rounding::{Mark, is_single_in_full, mark};
 /// So many IDs are put together.
 const MADE: usize = 1 << 15;
 
-const MARKS: [(&str, fn(Mark) -> bool); 6] = [
-    ("by JavaScript, or a program that prints the fewest digits of a double", |mark| matches!(mark, Mark::Shortest | Mark::Digits(_))),
-    ("to 16 digits", |mark| matches!(mark, Mark::Digits(..=16))),
-    ("to 15 digits, as by a spreadsheet", |mark| matches!(mark, Mark::Digits(..=15))),
-    ("to 12 digits or fewer", |mark| matches!(mark, Mark::Digits(..=12))),
-    ("to 16 digits, and by a double after that", |mark| matches!(mark, Mark::DoubleOfDigits(_))),
-    ("to 15 digits, and by a double after that", |mark| matches!(mark, Mark::DoubleOfDigits(..=15))),
+/// The programs, and whether a number has what they leave: its mark, and whether it is a double.
+const MARKS: [(&str, fn(Mark, bool) -> bool); 6] = [
+    ("by JavaScript, or a program that prints the fewest digits of a double", |mark, _| matches!(mark, Mark::Shortest | Mark::Digits(_))),
+    ("to 16 digits", |mark, _| matches!(mark, Mark::Digits(..=16))),
+    ("to 15 digits, as by a spreadsheet", |mark, _| matches!(mark, Mark::Digits(..=15))),
+    ("to 12 digits or fewer", |mark, _| matches!(mark, Mark::Digits(..=12))),
+    ("to 16 digits, and by a double after that", |mark, double| double && matches!(mark, Mark::DoubleOfDigits(_) | Mark::Digits(_))),
+    ("to 15 digits, and by a double after that", |mark, double| {
+        double && matches!(mark, Mark::DoubleOfDigits(..=15) | Mark::Digits(..=15))
+    }),
 ];
 
 /// Most IDs have no mark: these tests are the cheapest.
@@ -28,13 +31,13 @@ pub(super) fn is_marked(id: u64) -> bool {
 
 fn counts(ids: impl Iterator<Item = u64>) -> [u64; MARKS.len()] {
     let mut counts = [0; MARKS.len()];
-    for mark in ids.filter(|id| may_be_marked(*id)).filter_map(mark) {
-        counts.iter_mut().zip(MARKS).for_each(|(count, (_, has))| *count += u64::from(has(mark)));
+    for (mark, id) in ids.filter(|id| may_be_marked(*id)).filter_map(|id| Some((mark(id)?, id))) {
+        counts.iter_mut().zip(MARKS).for_each(|(count, (_, has))| *count += u64::from(has(mark, is_double(id))));
     }
     counts
 }
 
-/// The surest excess of a mark.
+/// The surest excess of a mark, among those that explain the most IDs.
 pub(super) fn find(kept: &[u64], bits: &Bits) -> Option<Share> {
     let low = (1_u64 << bits.time_shift) - 1;
     let (ids, rounds) = (kept.len() as u64, MADE.div_ceil(kept.len().max(1)));
@@ -42,7 +45,7 @@ pub(super) fn find(kept: &[u64], bits: &Bits) -> Option<Share> {
         let with = move |at: usize| kept[(at + round * 7919) % kept.len()] & low;
         kept.iter().enumerate().map(move |(at, id)| id & !low | with(at))
     });
-    let of = |((count, made), (by, _)): ((u64, u64), (&'static str, fn(Mark) -> bool))| {
+    let of = |((count, made), (by, _)): ((u64, u64), (&'static str, fn(Mark, bool) -> bool))| {
         let expected = (made as f64 + (made as f64).sqrt()) / rounds as f64 + 0.01;
         let surety = excess(count, expected);
         // A few lines that all look so need no statistics.
@@ -55,5 +58,11 @@ pub(super) fn find(kept: &[u64], bits: &Bits) -> Option<Share> {
     let singles = kept.iter().filter(|id| is_single_in_full(**id)).count() as u64;
     let single = Share::found(singles, 0.0, ids, excess(singles, zero / f64::from(1_u32 << needed.min(31)) + 0.01), "by a 32-bit float");
     let counts = counts(kept.iter().copied()).into_iter().zip(counts(made)).zip(MARKS);
-    counts.filter_map(of).chain(single).max_by(|a, b| a.surety.total_cmp(&b.surety))
+    let found: Vec<_> = counts.filter_map(of).chain(single).collect();
+    let most = |of: fn(&Share) -> f64, found: &[Share]| found.iter().map(of).fold(0.0, f64::max);
+    let sure = most(|share| share.surety, &found).min(SURELY);
+    let sure: Vec<_> = found.into_iter().filter(|share| share.surety >= sure).collect();
+    // Two steps leave the marks of the first one in some of the IDs.
+    let least = 0.8 * most(|share| share.share, &sure);
+    sure.into_iter().filter(|share| share.share >= least).max_by(|a, b| a.surety.total_cmp(&b.surety))
 }
