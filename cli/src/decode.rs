@@ -1,18 +1,17 @@
 //! IDs taken apart: those of the command line, or those within the lines of the input.
 
-#[cfg(test)]
-mod tests;
 mod words;
 
 use super::input::{Input, Read};
 use super::inspect::systems::{self, System};
+use super::instants::instants;
 use super::interrupt::Interrupt;
 use super::screen::{Outcome, Screen, Stop, Table, Tone, grouped};
 use super::status::{DONE, FAILED, INTERRUPTED};
 use frazil::admin::foreign::rounding::{self, Mark};
 use frazil::admin::foreign::{Reason, Written, read};
-use frazil::admin::{check_order, id_of_bits, parse_duration, shown, spec_error, system_ms};
-use frazil::bindings::{parse_instant, parts_to_json, show_instant};
+use frazil::admin::{id_of_bits, shown, system_ms};
+use frazil::bindings::{parts_to_json, show_instant};
 use frazil::{Error, ErrorKind, Field, Id, Layout, Parts, Result, TextFormat};
 use serde_json::json;
 use std::ops::Range;
@@ -264,50 +263,6 @@ impl Decoder {
         }
         Ok(())
     }
-}
-
-/// The two ends of a range, each with its key.
-///
-/// # Errors
-/// As [`instant`]; `SPEC` where the first is not before the second.
-pub(super) fn instants(from: (&str, Option<&str>), to: (&str, Option<&str>)) -> Result<(Option<i64>, Option<i64>)> {
-    let now = system_ms();
-    let bound = |(key, text): (&str, Option<&str>)| text.map(|text| instant(key, text, now)).transpose();
-    let (from_ms, to_ms) = (bound(from)?, bound(to)?);
-    check_order([from.0, to.0], from_ms, to_ms)?;
-    Ok((from_ms, to_ms))
-}
-
-/// An instant as the command line says it: as everywhere, or so long ago.
-///
-/// # Errors
-/// As [`parse_instant`]; `SPEC` for a number that is meant as a date or as seconds, and would be an instant of 1970.
-fn instant(key: &str, text: &str, now_ms: i64) -> Result<i64> {
-    let meant = match text.len() {
-        _ if !text.bytes().all(|byte| byte.is_ascii_digit()) => None,
-        4 => Some("a year: say 2025-01-01"),
-        8 => Some("a date: say 2025-01-31"),
-        10 => Some("seconds: say milliseconds, or 2025-01-01T00:00:00Z"),
-        _ => None,
-    };
-    if let Some(meant) = meant {
-        return Err(spec_error(format!("{key}={text} would be Unix milliseconds, of the year 1970, and looks like {meant}")));
-    }
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    if unit.len() == text.len() || !matches!(unit, "ms" | "s" | "m" | "h" | "d") {
-        return parse_instant(key, text).map_err(|error| {
-            let or = if error.kind() == ErrorKind::Spec { "; or how long ago: 90m, 24h, 7d" } else { "" };
-            Error::new(error.kind(), format!("{error}{or}"))
-        });
-    }
-    let ago = match unit {
-        "d" => {
-            let days: u64 = text[..text.len() - 1].parse().map_err(|_| spec_error(format!("{key}={text} has too many digits")))?;
-            parse_duration(key, &format!("{}h", days.saturating_mul(24)))?
-        }
-        _ => parse_duration(key, text)?,
-    };
-    Ok(now_ms.saturating_sub_unsigned(ago))
 }
 
 /// The parts, in a line.

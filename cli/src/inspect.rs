@@ -1,6 +1,7 @@
 //! Inspects an ID of unknown origin: every known system reads it, and the readings are ranked by likelihood.
 
 mod forms;
+mod others;
 mod print;
 mod reasons;
 mod score;

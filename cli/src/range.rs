@@ -1,7 +1,7 @@
 //! The IDs of a range of time, for queries.
 
-use super::decode::instants;
 use super::inspect::systems;
+use super::instants::instants;
 use super::screen::{Screen, Stop};
 use frazil::Id;
 use frazil::bindings::{id_range, show_instant};

@@ -2,11 +2,12 @@
 
 use super::fields::Fields;
 use super::order::Says;
+use super::overlaps::Overlap;
 use super::progress::{counted, grouped};
 use super::reading::Reading;
 use super::record::{Example, Sample};
 use super::rounding::{BY_DOUBLE, Rounding};
-use super::tally::{Tally, Use};
+use super::tally::Tally;
 use frazil::Layout;
 use frazil::admin::foreign::Reason as Broken;
 use frazil::admin::foreign::rounding::{Mark, mark};
@@ -34,32 +35,6 @@ pub(super) struct Finding {
     pub(super) says: String,
     pub(super) mend: &'static str,
     pub(super) examples: Vec<Example>,
-}
-
-/// A node number that several sources have at the same time.
-pub(super) struct Overlap {
-    pub(super) node: u64,
-    pub(super) uses: Vec<(usize, Use)>,
-    /// Ticks in which several sources have an ID of it.
-    pub(super) ticks: u64,
-}
-
-/// Node numbers whose time in one source overlaps that in another; those with the most ticks in common first.
-pub(super) fn overlaps(tally: &Tally<'_>, layouts: &[Fields]) -> Vec<Overlap> {
-    let mut uses: Vec<_> = tally.nodes.iter().map(|((node, source), times)| ((layouts[*source].number, *node), *source, *times)).collect();
-    uses.sort_unstable_by_key(|(node, source, _)| (*node, *source));
-    let mut found = Vec::new();
-    for group in uses.chunk_by(|a, b| a.0 == b.0) {
-        let meets = |a: &Use, b: &Use| a.first_ms <= b.last_ms && b.first_ms <= a.last_ms;
-        let pair = |(at, a): (usize, &((usize, u64), usize, Use))| group[at + 1..].iter().any(|b| meets(&a.2, &b.2));
-        if group.iter().enumerate().any(pair) {
-            let node = group[0].0;
-            let uses = group.iter().map(|(_, source, times)| (*source, *times)).collect();
-            found.push(Overlap { node: node.1, uses, ticks: tally.shared.get(&node).copied().unwrap_or(0) });
-        }
-    }
-    found.sort_by_key(|overlap| std::cmp::Reverse(overlap.ticks));
-    found
 }
 
 /// All findings, the gravest first.

@@ -15,6 +15,7 @@ mod json;
 mod lines;
 mod merge;
 mod order;
+mod overlaps;
 mod progress;
 mod read;
 mod reading;

@@ -1,8 +1,9 @@
 //! All that an audit has found, for the three forms in which it is told.
 
 use super::fields::Fields;
-use super::findings::{self, Finding, Overlap};
+use super::findings::{self, Finding};
 use super::order::Says;
+use super::overlaps::{self, Overlap};
 use super::reading::Reading;
 use super::tally::{Part, Tally};
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ impl<'a> Audit<'a> {
         shared_nodes: bool,
         out: PathBuf,
     ) -> Self {
-        let overlaps = findings::overlaps(tally, layouts);
+        let overlaps = overlaps::find(tally, layouts);
         let mut findings = findings::of(tally, layouts, &overlaps, &readings, &names, shared_nodes);
         let notes = findings.extract_if(.., |finding| finding.kind == findings::UNKNOWN).collect();
         Audit { layouts, at_ms, names, readings, tally, overlaps, findings, notes, remap: None, out }
