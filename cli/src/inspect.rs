@@ -122,7 +122,7 @@ impl Inspection {
         let found = rounding::find(id.get() as u64).filter(|_| chance == 1.0);
         let is_full = found.as_ref().is_some_and(|found| matches!(found.mark, Mark::Double | Mark::DoubleOfDigits(_)));
         let prior = if is_full && prior == ROUNDED { ROUNDED_IN_FULL } else { prior };
-        let (origins, weight_of_each) = found.as_ref().map_or((Vec::new(), 0.0), |found| sample(found));
+        let (origins, weight_of_each) = found.as_ref().map_or((Vec::new(), 0.0), sample);
         let (mut as_it_is, mut rounded) = (0.0, 0.0);
         let even = 0.5 * 0.5_f64.powi(63) + 0.5 * 0.5_f64.powi(bits(id.get() as u64) as i32 - 1) / 63.0;
         self.none += NONE * chance * even * if named.is_some() || how == DOUBLE { ODD } else { 1.0 };

@@ -1,7 +1,7 @@
 //! The possible forms of a text: a number in some form, or an ID of 96 bits and more.
 
 use super::super::screen::grouped;
-use super::others;
+use super::others::{self, Other};
 use frazil::admin::foreign::{Reason, Written, read, rounding};
 use frazil::{Id, TextFormat};
 
@@ -13,13 +13,6 @@ pub(super) enum Form {
     NoId(String),
     /// An ID of another kind.
     Other(Other),
-}
-
-pub(super) struct Other {
-    pub(super) kind: String,
-    /// The time that is in it (Unix ms).
-    pub(super) unix_ms: Option<i64>,
-    pub(super) about: String,
 }
 
 /// The forms of a number that has been a double, and of one that is written as a float is, with all of its digits.

@@ -1,6 +1,5 @@
 //! IDs of 96 bits and more.
 
-use super::forms::Other;
 use frazil::{ObjectId, Uuid, parse_uuid, uuid_unix_ms};
 
 const ULID: usize = 26;
@@ -9,6 +8,14 @@ const KSUID_EPOCH_S: u64 = 1_400_000_000;
 const OBJECT_ID: usize = 24;
 const BASE32: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// An ID that is no number of 64 bits.
+pub(super) struct Other {
+    pub(super) kind: String,
+    /// The time that is in it (Unix ms).
+    pub(super) unix_ms: Option<i64>,
+    pub(super) about: String,
+}
 
 /// The kinds of such an ID that a text may be.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Other> {

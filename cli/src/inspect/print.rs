@@ -2,7 +2,8 @@
 
 use super::super::decode::note;
 use super::super::screen::{Screen, Stop, Tone, grouped, plain, wrapped};
-use super::forms::{Form, Other};
+use super::forms::Form;
+use super::others::Other;
 use super::{DAY_MS, Inspection, LEAST, MOST_ORIGINS, Number, Reading, Rounded, ago, bits};
 use frazil::bindings::show_instant;
 use frazil::{Id, Parts, TextFormat};
@@ -23,8 +24,8 @@ impl Inspection {
             .map(|Number { id, how, rounded }| {
                 let rounded = rounded.as_ref().map(|Rounded { share, found, .. }| {
                     let (first, last) = (found.origins.start().to_string(), found.origins.end().to_string());
-                    let listed = if found.count() <= MOST_ORIGINS { found.origins.clone() } else { 1..=0 };
-                    let candidates: Vec<_> = listed.map(|id| id.to_string()).collect();
+                    let listed = Some(found.origins.clone()).filter(|_| found.count() <= MOST_ORIGINS);
+                    let candidates: Vec<_> = listed.into_iter().flatten().map(|id| id.to_string()).collect();
                     json!({ "share": share, "by": found.by(), "count": found.count(), "first": first, "last": last, "candidates": candidates })
                 });
                 json!({ "id": id.to_string(), "written": how, "forms": forms(*id), "rounded": rounded })

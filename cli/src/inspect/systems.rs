@@ -123,12 +123,13 @@ struct Moved {
 }
 
 fn moved(name: &str) -> Option<Moved> {
-    let (read, back, order): (fn(u64) -> Option<u64>, Option<fn(u64) -> u64>, _) = match name {
+    type Read = fn(u64) -> Option<u64>;
+    let (read, back, order): (Read, Option<fn(u64) -> u64>, _) = match name {
         // Seata reads the clock at its start, and counts on from there.
         "Seata" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1588435200000"),
         "CAP" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1288834974657"),
         "Bluesky" => (
-            |id| Some(((id >> 10) / 1000) << 20 | (id >> 10) % 1000 << 10 | id & 0x3ff),
+            |id| Some(((id >> 10) / 1000) << 20 | ((id >> 10) % 1000) << 10 | id & 0x3ff),
             Some(|bits| ((bits >> 20) * 1000 + (bits >> 10 & 0x3ff).min(999)) << 10 | bits & 0x3ff),
             "time:53@1us clock:10 epoch:1970-01-01",
         ),
@@ -144,7 +145,7 @@ fn moved(name: &str) -> Option<Moved> {
         ),
         "Nextcloud" => (
             |id| ((id >> 22) & 0x3ff < 1000).then_some(((id >> 32) * 1000 + (id >> 22 & 0x3ff)) << 22 | id & 0x3f_ffff),
-            Some(|bits| (bits >> 22) / 1000 << 32 | (bits >> 22) % 1000 << 22 | bits & 0x3f_ffff),
+            Some(|bits| ((bits >> 22) / 1000) << 32 | ((bits >> 22) % 1000) << 22 | bits & 0x3f_ffff),
             "seconds:31@1s milliseconds:10 server:9 cli:1 sequence:12 epoch:2025-10-01",
         ),
         // The version is a constant, its bits mirrored.
@@ -173,7 +174,7 @@ fn without_node(bits: u64) -> u64 {
 
 fn row_id(id: u64) -> Option<u64> {
     let (time, node) = (id >> 15, id & 0x7fff);
-    (time / 100 < 1 << 40).then_some(time / 100 << 23 | time % 100 << 16 | node << 1)
+    (time / 100 < 1 << 40).then_some((time / 100) << 23 | (time % 100) << 16 | node << 1)
 }
 
 impl System {

@@ -287,7 +287,7 @@ fn part_of_a_source_is_rounded_and_round_numbers_are_not() {
 fn partly(every: usize, rounded: impl Fn(u64) -> u64) -> String {
     let layout = Layout::parse("standard").unwrap();
     let id = |n: u64| layout.compose(1_764_000_000_000 + n as i64 * 977, &[("node", 885)], n * 7 % 16).unwrap().get() as u64;
-    lines((0..2_000).map(|n| if n as usize % every == 0 { rounded(id(n)) } else { id(n) }))
+    lines((0..2_000).map(|n| if (n as usize).is_multiple_of(every) { rounded(id(n)) } else { id(n) }))
 }
 
 /// No single row tips the verdict, and the share is told.
@@ -485,7 +485,7 @@ fn a_refuted_layout_withholds_what_rests_on_it() {
     let (_, told) = folder.json(&["twitter", "tables.txt", "--out", "2"]);
     assert!(kinds(&told).contains("order") && !kinds(&told).contains("clock"), "{told}");
     // Seata's worker:10 time:41 sequence:12 as Twitter's: random numbers of nodes, in no time.
-    let seata = |n: u64| 205 << 53 | (340_000_000_000 + n * 377) << 12 | n % 3;
+    let seata = |n: u64| 205 << 53 | (340_000_000_000 + n * 377) << 12 | (n % 3);
     folder.write("seata.txt", lines((0..1000).map(seata)));
     let (status, told) = folder.json(&["twitter", "seata.txt", "--out", "3"]);
     assert!(status == 3 && kinds(&told).contains("layout"), "{told}");

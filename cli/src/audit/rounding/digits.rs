@@ -7,8 +7,10 @@ use frazil::admin::foreign::rounding::{Mark, is_single_in_full, mark};
 /// So many IDs are put together.
 const MADE: usize = 1 << 15;
 
-/// The programs, and whether a number has what they leave: its mark, and whether it is a double.
-const MARKS: [(&str, fn(Mark, bool) -> bool); 6] = [
+/// A program, and whether a number has what it leaves: its mark, and whether it is a double.
+type Row = (&'static str, fn(Mark, bool) -> bool);
+
+const MARKS: [Row; 6] = [
     ("by JavaScript, or a program that prints the fewest digits of a double", |mark, _| matches!(mark, Mark::Shortest | Mark::Digits(_))),
     ("to 16 digits", |mark, _| matches!(mark, Mark::Digits(..=16))),
     ("to 15 digits, as by a spreadsheet", |mark, _| matches!(mark, Mark::Digits(..=15))),
@@ -21,7 +23,7 @@ const MARKS: [(&str, fn(Mark, bool) -> bool); 6] = [
 
 /// Most IDs have no mark: these tests are the cheapest.
 fn may_be_marked(id: u64) -> bool {
-    id % 10 == 0 || is_double(id)
+    id.is_multiple_of(10) || is_double(id)
 }
 
 /// Returns whether an ID is a double, or the digits of one.
@@ -45,7 +47,7 @@ pub(super) fn find(kept: &[u64], bits: &Bits) -> Option<Share> {
         let with = move |at: usize| kept[(at + round * 7919) % kept.len()] & low;
         kept.iter().enumerate().map(move |(at, id)| id & !low | with(at))
     });
-    let of = |((count, made), (by, _)): ((u64, u64), (&'static str, fn(Mark, bool) -> bool))| {
+    let of = |((count, made), (by, _)): ((u64, u64), Row)| {
         let expected = (made as f64 + (made as f64).sqrt()) / rounds as f64 + 0.01;
         let surety = excess(count, expected);
         // A few lines that all look so need no statistics.
