@@ -82,7 +82,8 @@ pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn W
 fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
     let now_ms = system_ms();
     let common = parse_layout(&arguments.layout)?;
-    let (own, given): (Vec<_>, Vec<_>) = arguments.sources.iter().map(|given| with_layout(given)).unzip();
+    let (own, given): (Vec<_>, Vec<_>) =
+        arguments.sources.iter().map(|given| with_layout(given)).collect::<Result<Vec<_>>>()?.into_iter().unzip();
     let mut layouts: Vec<Fields> = Vec::new();
     for (layout, start) in own.into_iter().map(|own| own.unwrap_or_else(|| common.clone())) {
         let known = layouts.iter().find(|known| known.layout().shape() == layout.shape());
@@ -190,11 +191,21 @@ fn parse_layout(text: &str) -> Result<(Layout, Option<Start>)> {
 }
 
 /// The layout in front of a source, LAYOUT=SOURCE, and the source.
-fn with_layout(given: &str) -> (Option<(Layout, Option<Start>)>, &str) {
+///
+/// # Errors
+/// What is wrong with the layout in front of a file that is there.
+fn with_layout(given: &str) -> Result<(Option<(Layout, Option<Start>)>, &str)> {
     // A file may have such a name.
-    let places = given.match_indices('=').filter(|_| !Path::new(given).exists());
-    let mut parsed = places.filter_map(|(at, _)| Some((Some(parse_layout(&given[..at]).ok()?), &given[at + 1..])));
-    parsed.next().unwrap_or((None, given))
+    let places = given.match_indices('=').filter(|(at, _)| (1..given.len() - 1).contains(at) && !Path::new(given).exists());
+    let mut mistake = None;
+    for (layout, source) in places.map(|(at, _)| (&given[..at], &given[at + 1..])) {
+        match parse_layout(layout) {
+            Ok(layout) => return Ok((Some(layout), source)),
+            Err(error) if Path::new(source).exists() => mistake = Some(error),
+            Err(_) => {}
+        }
+    }
+    mistake.map_or(Ok((None, given)), Err)
 }
 
 fn check_count(sources: &[Source]) -> Outcome<()> {

@@ -417,6 +417,15 @@ fn sources_may_have_layouts_of_their_own() {
     // A name may have the sign too, also behind a layout of fields.
     let (_, told) = folder.json(&["twitter", "time:41@1ms node:10 sequence:12 epoch:2025-01-01=a=b.txt", "own.txt"]);
     assert_eq!((&told["sources"][0]["ids"], &told["sources"][0]["name"]), (&new.len().into(), &"a=b.txt".into()), "{told}");
+    for (source, says) in [
+        ("standrad=new.txt", "frazil: SPEC: there is no preset \"standrad\""),
+        ("standard=", "frazil: INPUT: the source standard= cannot be read"),
+        ("=new.txt", "frazil: INPUT: the source =new.txt cannot be read"),
+        ("standard=none.txt", "frazil: INPUT: the source none.txt cannot be read"),
+    ] {
+        let (status, _, err) = folder.audit(&["twitter", source, "--out", "o"]);
+        assert!(status == 1 && err.starts_with(says), "{source}: {err}");
+    }
     let (status, _, err) =
         folder.audit(&["twitter", "old.txt", "standard=new.txt", "--remap", "twitter datacenter=30 worker=3", "--out", "o"]);
     assert!(status == 1 && err.starts_with("frazil: SPEC: --remap makes IDs of ") && err.contains("one layout is meant"), "{err}");
