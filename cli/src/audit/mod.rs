@@ -182,7 +182,7 @@ fn interruptible<T>(work: &Work, done: Outcome<T>) -> Outcome<T> {
 }
 
 /// The layout of a spec, and where a tick begins, if the spec or its preset says so. A preset that leaves it open may be another system's.
-fn parse_layout(text: &str) -> Result<(Layout, Option<Start>)> {
+fn parse_layout(text: &str) -> Result<Parsed> {
     let (layout, policies) = of_layout(text)?;
     let named = |name: &str| find_preset(name).is_ok_and(|preset| preset.policies.iter().any(|(key, _)| *key == "start"));
     let is_known = |spec: &Spec| first_word(spec).is_some_and(named) || value(spec, "start").is_ok_and(|start| start.is_some());
@@ -190,11 +190,14 @@ fn parse_layout(text: &str) -> Result<(Layout, Option<Start>)> {
     Ok((layout, start))
 }
 
+/// A layout, and where a tick begins, if that is known.
+type Parsed = (Layout, Option<Start>);
+
 /// The layout in front of a source, LAYOUT=SOURCE, and the source.
 ///
 /// # Errors
 /// What is wrong with the layout in front of a file that is there.
-fn with_layout(given: &str) -> Result<(Option<(Layout, Option<Start>)>, &str)> {
+fn with_layout(given: &str) -> Result<(Option<Parsed>, &str)> {
     // A file may have such a name.
     let places = given.match_indices('=').filter(|(at, _)| (1..given.len() - 1).contains(at) && !Path::new(given).exists());
     let mut mistake = None;

@@ -55,7 +55,9 @@ fn to_15(id: u64) -> f64 {
     format!("{:.14e}", id as f64).parse().unwrap()
 }
 
-const FORMS: [(&str, fn(u64) -> u64); 5] = [
+type Form = (&'static str, fn(u64) -> u64);
+
+const FORMS: [Form; 5] = [
     ("a double in full", |id| id as f64 as u64),
     ("shortest digits", |id| format!("{}", id as f64).parse().unwrap()),
     ("15 digits", |id| format!("{}", to_15(id)).parse().unwrap()),
