@@ -124,7 +124,8 @@ struct Moved {
 
 fn moved(name: &str) -> Option<Moved> {
     type Read = fn(u64) -> Option<u64>;
-    let (read, back, order): (Read, Option<fn(u64) -> u64>, _) = match name {
+    type Back = Option<fn(u64) -> u64>;
+    let (read, back, order): (Read, Back, _) = match name {
         // Seata reads the clock at its start, and counts on from there.
         "Seata" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1588435200000"),
         "CAP" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1288834974657"),

@@ -184,7 +184,8 @@ fn public_ids() {
 #[test]
 fn random_numbers_are_nobodys() {
     let mut random = Rng::with_seed(45);
-    let kinds: [(&str, &dyn Fn(&mut Rng) -> u64); 4] = [
+    type Number<'a> = &'a dyn Fn(&mut Rng) -> u64;
+    let kinds: [(&str, Number<'_>); 4] = [
         ("63 bits", &|random| random.u64(0..1 << 63)),
         ("40 to 63 bits", &|random| random.u64(0..1 << 63) >> random.u32(0..24)),
         ("18 digits", &|random| random.u64(10_u64.pow(17)..10_u64.pow(18))),
