@@ -15,6 +15,7 @@ mod tests;
 use super::record::{Record, Sample};
 use frazil::admin::foreign::EXACT_IN_A_DOUBLE;
 use frazil::admin::foreign::rounding::lost_bits;
+use std::collections::HashMap;
 
 /// Fewer IDs say nothing.
 const FEWEST: u64 = 3;
@@ -138,6 +139,7 @@ impl Marks {
         let sequences = doubles::Sequences::new(&self.kept, bits, lost);
         let best = [
             digits::find(&self.kept, bits),
+            self.of_rare_nodes(bits),
             sequences.lattice(bits),
             sequences.starts(bits),
             self.repeated(0, |_| true, 1.0),
@@ -155,6 +157,16 @@ impl Marks {
             return Rounding::No;
         }
         if lost <= bits.sequence { Rounding::SequenceIsZero(self.doubles) } else { Rounding::NodeIsMultipleOf(1 << (lost - bits.sequence)) }
+    }
+
+    /// Where a node number is the lowest field, rounding leaves numbers that few IDs have: among these its marks are plainer.
+    fn of_rare_nodes(&self, bits: &Bits) -> Option<Share> {
+        let mut ids: HashMap<u64, usize> = HashMap::new();
+        self.kept.iter().filter(|_| bits.sequence == 0).for_each(|id| *ids.entry(id & bits.lowest).or_default() += 1);
+        let is_rare = |id: &u64| ids.get(&(id & bits.lowest)).is_some_and(|ids| ids * 100 < self.kept.len());
+        let rare: Vec<_> = self.kept.iter().copied().filter(is_rare).collect();
+        let part = rare.len() as f64 / self.kept.len().max(1) as f64;
+        digits::find(&rare, bits).map(|share| Share { share: share.share * part, error: share.error * part, ..share })
     }
 
     /// A row that was copied has any ID. Rounding makes several IDs one, which has its mark.
