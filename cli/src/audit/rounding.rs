@@ -159,7 +159,7 @@ impl Marks {
         if lost <= bits.sequence { Rounding::SequenceIsZero(self.doubles) } else { Rounding::NodeIsMultipleOf(1 << (lost - bits.sequence)) }
     }
 
-    /// Where a node number is the lowest field, rounding leaves numbers that few IDs have: among these its marks are plainer.
+    /// The IDs of rare node numbers. If these are the lowest field, rounding leaves such numbers, and its marks are plainer among them.
     fn of_rare_nodes(&self, bits: &Bits) -> Option<Share> {
         let mut ids: HashMap<u64, usize> = HashMap::new();
         self.kept.iter().filter(|_| bits.sequence == 0).for_each(|id| *ids.entry(id & bits.lowest).or_default() += 1);
