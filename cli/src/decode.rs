@@ -1,17 +1,21 @@
 //! IDs taken apart: those of the command line, or those within the lines of the input.
 
+mod words;
+
 use super::input::{Input, Read};
 use super::inspect::systems::{self, System};
+use super::instants::instants;
 use super::interrupt::Interrupt;
 use super::screen::{Outcome, Screen, Stop, Table, Tone, grouped};
 use super::status::{DONE, FAILED, INTERRUPTED};
 use frazil::admin::foreign::rounding::{self, Mark};
 use frazil::admin::foreign::{Reason, Written, read};
-use frazil::admin::{check_order, id_of_bits, of_layout, parse_duration, shown, spec_error, system_ms};
-use frazil::bindings::{parse_instant, parts_to_json, show_instant};
+use frazil::admin::{id_of_bits, shown, system_ms};
+use frazil::bindings::{parts_to_json, show_instant};
 use frazil::{Error, ErrorKind, Field, Id, Layout, Parts, Result, TextFormat};
 use serde_json::json;
 use std::ops::Range;
+use words::{content, is_integer, words};
 
 const DAY_MS: i64 = 86_400_000;
 /// So many broken lines are told; the others are counted.
@@ -52,14 +56,7 @@ impl Decoder {
     /// # Errors
     /// Those of the layout; `OUT_OF_RANGE` for a form or an instant that is not there, `SPEC` for one that cannot be understood.
     pub(super) fn new(wanted: &Wanted<'_>) -> Result<Self> {
-        // A system that is read, and never minted, has no preset.
-        let system = systems::find(wanted.layout)?;
-        let layout = match (of_layout(wanted.layout), &system) {
-            (Ok((layout, _)), _) => layout,
-            (Err(_), Some(system)) => system.layout.clone(),
-            (Err(error), None) => return Err(error),
-        };
-        let system = system.filter(|_| of_layout(wanted.layout).is_err());
+        let (layout, system) = systems::layout_of(wanted.layout)?;
         let (since_ms, until_ms) = instants(("--since", wanted.since), ("--until", wanted.until))?;
         let lowest = layout.node_fields().iter().chain([layout.sequence()]).find(|field| field.shift() == 0).map_or(0, Field::max);
         Ok(Decoder { lowest, system, layout, format: wanted.text.parse()?, since_ms, until_ms, strict: wanted.strict, json: wanted.json })
@@ -268,50 +265,6 @@ impl Decoder {
     }
 }
 
-/// The two ends of a range, each with its key.
-///
-/// # Errors
-/// As [`instant`]; `SPEC` where the first is not before the second.
-pub(super) fn instants(from: (&str, Option<&str>), to: (&str, Option<&str>)) -> Result<(Option<i64>, Option<i64>)> {
-    let now = system_ms();
-    let bound = |(key, text): (&str, Option<&str>)| text.map(|text| instant(key, text, now)).transpose();
-    let (from_ms, to_ms) = (bound(from)?, bound(to)?);
-    check_order([from.0, to.0], from_ms, to_ms)?;
-    Ok((from_ms, to_ms))
-}
-
-/// An instant as the command line says it: as everywhere, or so long ago.
-///
-/// # Errors
-/// As [`parse_instant`]; `SPEC` for a number that is meant as a date or as seconds, and would be an instant of 1970.
-fn instant(key: &str, text: &str, now_ms: i64) -> Result<i64> {
-    let meant = match text.len() {
-        _ if !text.bytes().all(|byte| byte.is_ascii_digit()) => None,
-        4 => Some("a year: say 2025-01-01"),
-        8 => Some("a date: say 2025-01-31"),
-        10 => Some("seconds: say milliseconds, or 2025-01-01T00:00:00Z"),
-        _ => None,
-    };
-    if let Some(meant) = meant {
-        return Err(spec_error(format!("{key}={text} would be Unix milliseconds, of the year 1970, and looks like {meant}")));
-    }
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    if unit.len() == text.len() || !matches!(unit, "ms" | "s" | "m" | "h" | "d") {
-        return parse_instant(key, text).map_err(|error| {
-            let or = if error.kind() == ErrorKind::Spec { "; or how long ago: 90m, 24h, 7d" } else { "" };
-            Error::new(error.kind(), format!("{error}{or}"))
-        });
-    }
-    let ago = match unit {
-        "d" => {
-            let days: u64 = text[..text.len() - 1].parse().map_err(|_| spec_error(format!("{key}={text} has too many digits")))?;
-            parse_duration(key, &format!("{}h", days.saturating_mul(24)))?
-        }
-        _ => parse_duration(key, text)?,
-    };
-    Ok(now_ms.saturating_sub_unsigned(ago))
-}
-
 /// The parts, in a line.
 pub(super) fn note(parts: &Parts) -> String {
     let fields: String = parts.fields().map(|(name, value)| format!("{name}={value} ")).collect();
@@ -329,84 +282,4 @@ fn table(layout: &Layout, rows: &[(Id, Parts)]) -> Table {
         table.row([id.to_string(), show_instant(parts.unix_ms())].into_iter().chain(fields).chain([parts.sequence().to_string()]));
     }
     table
-}
-
-/// Finds the line's content, without the punctuation of a list.
-fn content(line: &[u8]) -> Range<usize> {
-    let around = |byte: &u8| byte.is_ascii_whitespace() || b"\"',;[]".contains(byte);
-    let start = line.iter().position(|byte| !around(byte)).unwrap_or(line.len());
-    let end = line.iter().rposition(|byte| !around(byte)).map_or(start, |last| last + 1);
-    start..end
-}
-
-/// The runs of ASCII letters and digits.
-fn words(line: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let start = at + line[at..].iter().position(u8::is_ascii_alphanumeric)?;
-        let end = line[start..].iter().position(|byte| !byte.is_ascii_alphanumeric()).map_or(line.len(), |length| start + length);
-        at = end;
-        Some(start..end)
-    })
-}
-
-/// Returns whether a run of digits is a number of its own: not negative, no part of a fraction, and not the last group of a UUID.
-fn is_integer(line: &[u8], word: &Range<usize>) -> bool {
-    let digit_at = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
-    let before = word.start.checked_sub(1).map(|at| line[at]);
-    if before == Some(b'-') && !word.start.checked_sub(2).is_some_and(|at| joins(line[at])) {
-        return false;
-    }
-    if before == Some(b'.') && digit_at(word.start.checked_sub(2)) {
-        return false;
-    }
-    if line.get(word.end) == Some(&b'.') && digit_at(Some(word.end + 1)) {
-        return false;
-    }
-    let group = word.start.checked_sub(6).map(|at| &line[at..word.start]);
-    let ends_uuid = before == Some(b'-')
-        && group.is_some_and(|group| group[0] == b'-' && group[1..5].iter().all(u8::is_ascii_hexdigit))
-        && word.len() == 12;
-    !ends_uuid
-}
-
-/// Tells a hyphen between two words from the sign of a number, by the byte before it.
-fn joins(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-_.)]}>".contains(&byte)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_their_own() {
-        for (line, numbers) in [
-            ("-1541815603606036480 id=-7 (-8) [-9] \"-10\" /-11", vec![]),
-            ("a-1 2-3 ä-4 a_-5 --6 (x)-7 - 8", vec!["1", "2", "3", "4", "5", "6", "7", "8"]),
-            ("id=1541815603606036480, 7", vec!["1541815603606036480", "7"]),
-            ("order-90339695967350784 item_12", vec!["90339695967350784", "12"]),
-            ("0.1541815603606036480 1.5 v1.2.3 3.", vec!["3"]),
-            ("6ba7b810-9dad-11d1-80b4-446655440000 abc12", vec![]),
-            ("ä42ö <@175928847299117063>", vec!["42", "175928847299117063"]),
-            ("", vec![]),
-        ] {
-            let bytes = line.as_bytes();
-            let digits = |word: &Range<usize>| bytes[word.clone()].iter().all(u8::is_ascii_digit) && is_integer(bytes, word);
-            assert_eq!(words(bytes).filter(digits).map(|word| &line[word]).collect::<Vec<_>>(), numbers, "{line}");
-        }
-    }
-
-    #[test]
-    fn instants_and_how_long_ago() {
-        let now = 1_800_000_000_000;
-        for (text, ms) in
-            [("90m", now - 5_400_000), ("7d", now - 604_800_000), ("1970-01-02", 86_400_000), ("315532800000", 315_532_800_000), ("0", 0)]
-        {
-            assert_eq!(instant("--since", text, now), Ok(ms), "{text}");
-        }
-        for text in ["2025", "20250131", "1764000000", "", "d", "soon", "-5h", "99999999999999999999d", "5w", "9999999999999999999d"] {
-            assert!(instant("--since", text, now).is_err(), "{text}");
-        }
-    }
 }

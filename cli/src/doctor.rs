@@ -1,18 +1,17 @@
 //! Checks this machine, a spec and its store: each finding has its fix. Nothing is written. On request the guard's lock files are removed.
 
+mod store;
+
 use super::arguments::Doctor;
 use super::layouts::day;
-use super::nodes::Namespace;
-use super::screen::{Outcome, Screen, Tone, plain, wrapped};
+use super::screen::{Outcome, Screen, Tone, wrapped};
 use super::status::{DONE, FAILED};
-use frazil::admin::lease::{Contract, Overlap};
-use frazil::admin::store::Address;
 use frazil::admin::{
     Copies, Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, Source, check_after, find_guard, plan, remove_lock_files, show_span,
     system_ms, value,
 };
 use frazil::bindings::show_instant;
-use frazil::{Error, ErrorKind, Layout, Spec};
+use frazil::{Error, Layout, Spec};
 use serde_json::{Value, json};
 use std::env;
 use std::path::Path;
@@ -25,11 +24,6 @@ const YEAR_MS: i64 = 31_556_952_000;
 const LOOK: Duration = Duration::from_millis(300);
 /// Further apart, the clock was set meanwhile.
 const STEP_MS: i64 = 20;
-/// A clock that is further from the store's is worth a word.
-const SKEW_MS: i64 = 200;
-/// The store is asked so often; the middle answer counts.
-const ASKED: usize = 5;
-const SLOW: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -182,7 +176,7 @@ fn spec(spec: &Spec, findings: &mut Findings) {
         Source::Leased(contract) => {
             let given = value(spec, "store").ok().flatten().unwrap_or_default();
             let namespace = value(spec, "namespace").ok().flatten().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-            store(&given, &namespace, &contract, findings);
+            store::check(&given, &namespace, &contract, findings);
         }
     }
 }
@@ -237,149 +231,6 @@ fn lock_files(findings: &mut Findings) {
         }
         Some(Err(why)) => findings.bad("files", format!("/var/tmp: {why}"), "run it as an account that may read the folder"),
     }
-}
-
-fn store(given: &str, name: &str, contract: &Contract, findings: &mut Findings) {
-    let since = Instant::now();
-    let mut namespace = match Namespace::connect(given, name, false) {
-        Ok(namespace) => namespace,
-        // There is no folder yet.
-        Err(error) if error.kind() == ErrorKind::StoreUnsuitable && error.to_string().contains("there is no folder") => {
-            return findings.warn("store", error.to_string(), "the first process that starts makes it; check that it may");
-        }
-        Err(error) => return findings.error("store", &error),
-    };
-    let connected = since.elapsed();
-    if namespace.is_missing() {
-        let mend = "the first process that starts makes it, if it has the right to; docs/stores.md has the statement to run by hand";
-        return findings.warn("store", format!("{}: it answers, and has no place for frazil yet", namespace.address()), mend);
-    }
-    let mut taken = Vec::new();
-    let mut offsets = Vec::new();
-    let mut listing = None;
-    for _ in 0..ASKED {
-        let (begun, before) = (Instant::now(), system_ms());
-        match namespace.list() {
-            Ok(told) => {
-                taken.push(begun.elapsed());
-                let middle = before + begun.elapsed().as_millis() as i64 / 2;
-                offsets.extend(told.store_ms().map(|ms| ms - middle));
-                listing = Some(told);
-            }
-            Err(error) => return findings.error("store", &error),
-        }
-    }
-    taken.sort_unstable();
-    offsets.sort_unstable();
-    let middle = taken[taken.len() / 2];
-    let text = format!("{}: it answers in {:.1} ms, connected in {:.0} ms", namespace.address(), ms(middle), ms(connected));
-    if middle > SLOW || middle > contract.call_timeout() / 4 {
-        findings.warn("store", text, "take a store that is nearer, or a longer window= and renew=");
-    } else {
-        findings.good("store", text);
-    }
-    durable(namespace.address(), findings);
-    match offsets.get(offsets.len() / 2) {
-        None => findings.good("skew", "the store has no clock: leases go by this machine's"),
-        Some(offset) if offset.abs() > SKEW_MS => {
-            findings.warn(
-                "skew",
-                format!("this machine's clock is {} ms from the store's", -offset),
-                "let NTP set both clocks; far apart, leases are refused with CLOCK_SKEW",
-            );
-        }
-        Some(offset) => findings.good("skew", format!("this machine's clock is {} ms from the store's", -offset)),
-    }
-    if let Some(listing) = listing {
-        let health = listing.health();
-        match namespace.first_wait(contract) {
-            _ if health.is_begun => self::health(&health, name, contract, findings),
-            Ok(first_wait) => empty(first_wait, name, contract, findings),
-            Err(error) => findings.error("store", &error),
-        }
-    }
-    match namespace.overlaps() {
-        Ok(overlaps) => overlaps.iter().for_each(|overlap| twice(overlap, name, findings)),
-        Err(error) => findings.error("store", &error),
-    }
-}
-
-/// A process found that another had its number, and noted it.
-fn twice(overlap: &Overlap, name: &str, findings: &mut Findings) {
-    let Overlap { node, from_ms, to_ms, holder, by, .. } = overlap;
-    let (from, to) = (show_instant(*from_ms), show_instant(*to_ms));
-    let other = if by.is_empty() { "a process that is not known".to_owned() } else { plain(by) };
-    let text = format!(
-        "{name}: IDs of {from} to {to} may have been issued twice: {} and {other} had node number {node} at once, because its record was \
-         removed or changed from outside, or the store was restored from a backup",
-        plain(holder)
-    );
-    findings.warn(
-        "twice",
-        text,
-        "compare what both have stored of that time: docs/merge-audit.md; and find who changes the store's records",
-    );
-}
-
-fn durable(address: &Address, findings: &mut Findings) {
-    let looked = if address.is_near() { "the folder's file system, owner and rights" } else { "the server's settings" };
-    match address.passing() {
-        Some(place) => findings.warn(
-            "durable",
-            format!("the records are on {place}: after that, IDs are unique only if no clock went back"),
-            "stop all processes that use it, and name a folder on a disk or a volume that lasts, store=file:/var/lib/frazil, or a store on the network",
-        ),
-        None => findings.good("durable", format!("what the store acknowledges, it keeps: {looked} were looked at")),
-    }
-}
-
-/// A namespace that no process has leased from.
-fn empty(first_wait: Option<Duration>, name: &str, contract: &Contract, findings: &mut Findings) {
-    match first_wait {
-        None => findings.good("namespace", format!("{name}: empty, no process has leased from it")),
-        Some(wait) => findings.warn(
-            "namespace",
-            format!("{name}: empty; the first start waits {} s, because the store may have lost writes", wait.as_secs_f64().round()),
-            format!("if no ID of it was ever issued, run {} before the first start: then no start waits", contract.beginning()),
-        ),
-    }
-}
-
-fn health(health: &super::listing::Health, name: &str, contract: &Contract, findings: &mut Findings) {
-    let area = "namespace";
-    match &health.purpose {
-        Some(theirs) => {
-            if let Some((what, mend)) = contract.mismatch(theirs, system_ms()) {
-                return findings.bad(area, format!("{name}: LAYOUT_MISMATCH: {what}"), mend);
-            }
-        }
-        None => findings.bad(area, format!("{name}: its record cannot be read"), "docs/errors.md, STORE_CORRUPT"),
-    }
-    if health.is_of_another_server {
-        findings.bad(
-            area,
-            format!("{name}: it was kept by another server, or this one has restarted or was restored"),
-            contract.acceptance(),
-        );
-    }
-    if health.unreadable > 0 {
-        findings.warn(
-            area,
-            format!("{name}: {} records cannot be read, and their numbers are out of use", health.unreadable),
-            format!("`{}` lists them", contract.nodes_command()),
-        );
-    }
-    let (used, nodes) = (health.used, health.nodes);
-    let text = format!("{name}: {used} of {nodes} node numbers are held");
-    if nodes > 0 && used.saturating_mul(5) >= nodes.saturating_mul(4) {
-        findings.warn(area, text, "docs/production.md, More processes than numbers");
-    } else {
-        findings.good(area, text);
-    }
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
 }
 
 /// Looks at everything, and prints what it finds; a status of 1 where something does not work.

@@ -1,25 +1,23 @@
 //! Inspects an ID of unknown origin: every known system reads it, and the readings are ranked by likelihood.
 
 mod forms;
+mod others;
+mod print;
+mod reasons;
 mod score;
 pub(super) mod systems;
 #[cfg(test)]
 mod tests;
 
-use super::decode::note;
-use super::screen::{Outcome, Screen, Stop, Tone, grouped, plain, wrapped};
+use super::screen::{Outcome, Screen};
 use super::status::{DONE, FAILED};
-use forms::{DOUBLE, FLOAT, Form, Other};
+use forms::{DOUBLE, FLOAT, Form};
 use frazil::admin::foreign::rounding::{self, Mark};
-use frazil::admin::{LayoutBits, Shape, id_of_bits, show_duration, show_span, shown, system_ms};
-use frazil::bindings::show_instant;
-use frazil::{Field, Id, Parts, Result, TextFormat};
-use serde_json::{Map, Value, json};
-use systems::{Nodes, Sequence, System};
+use frazil::admin::{LayoutBits, Shape, id_of_bits, show_span, shown, system_ms};
+use frazil::{Id, Parts, Result};
+use systems::System;
 
 const DAY_MS: i64 = 86_400_000;
-/// So many readings are printed; JSON has them all.
-const SHOWN: usize = 5;
 /// A reading that is less likely than this part of the first one is not printed.
 const LEAST: f64 = 0.001;
 /// Readings that are at least this part as likely as the first one share its rank: what is known does not tell them apart.
@@ -57,8 +55,6 @@ struct Number {
     id: Id,
     how: &'static str,
     rounded: Option<Rounded>,
-    /// The double that it is, as an exact ID may be too.
-    double: Option<Rounded>,
 }
 
 /// The IDs that a program may have rounded to this one.
@@ -92,6 +88,13 @@ struct Reading {
     doubts: Vec<String>,
 }
 
+impl Rounded {
+    /// Returns whether it is more than a double, which an exact ID may be too.
+    fn is_noticed(&self) -> bool {
+        self.share >= NOTICED || !matches!(self.found.mark, Mark::Double | Mark::DoubleOfDigits(_))
+    }
+}
+
 impl Inspection {
     fn new(text: &str, now_ms: i64) -> Result<Self> {
         let systems = systems::all()?;
@@ -119,7 +122,7 @@ impl Inspection {
         let found = rounding::find(id.get() as u64).filter(|_| chance == 1.0);
         let is_full = found.as_ref().is_some_and(|found| matches!(found.mark, Mark::Double | Mark::DoubleOfDigits(_)));
         let prior = if is_full && prior == ROUNDED { ROUNDED_IN_FULL } else { prior };
-        let (origins, weight_of_each) = found.as_ref().map_or((Vec::new(), 0.0), |found| sample(found));
+        let (origins, weight_of_each) = found.as_ref().map_or((Vec::new(), 0.0), sample);
         let (mut as_it_is, mut rounded) = (0.0, 0.0);
         let even = 0.5 * 0.5_f64.powi(63) + 0.5 * 0.5_f64.powi(bits(id.get() as u64) as i32 - 1) / 63.0;
         self.none += NONE * chance * even * if named.is_some() || how == DOUBLE { ODD } else { 1.0 };
@@ -152,10 +155,7 @@ impl Inspection {
                 });
             Rounded { share: rounded / (as_it_is + rounded), found, named }
         });
-        let is_noticed =
-            |rounded: &Rounded| !matches!(rounded.found.mark, Mark::Double | Mark::DoubleOfDigits(_)) || rounded.share >= NOTICED;
-        let (rounded, double) = rounded.map_or((None, None), |one| if is_noticed(&one) { (Some(one), None) } else { (None, Some(one)) });
-        self.numbers.push(Number { id, how, rounded, double });
+        self.numbers.push(Number { id, how, rounded });
     }
 
     /// Adds a system to the reading with the same bits.
@@ -185,7 +185,7 @@ impl Inspection {
         reading.is_public |= system.is_public;
         let is_likelier = weight > reading.likeliest;
         if is_likelier {
-            (reading.reasons, reading.doubts) = reasons(system, &parts, self.now_ms);
+            (reading.reasons, reading.doubts) = reasons::reasons(system, &parts, self.now_ms);
             if is_named {
                 reading.reasons.insert(0, format!("it is written as {} writes its IDs", system.name));
             }
@@ -220,155 +220,6 @@ impl Inspection {
     fn is_understood(&self) -> bool {
         !self.readings.is_empty() || self.others.iter().any(|other| matches!(other, Form::Other(_)))
     }
-
-    fn json(&self) -> Value {
-        let forms = |id: Id| {
-            let forms: Map<_, _> = TextFormat::ALL.iter().map(|format| (format.name().to_owned(), json!(id.text(*format)))).collect();
-            Value::Object(forms)
-        };
-        let numbers: Vec<_> = self
-            .numbers
-            .iter()
-            .map(|Number { id, how, rounded, double }| {
-                let rounded = rounded.as_ref().or(double.as_ref()).map(|Rounded { share, found, .. }| {
-                    let (first, last) = (found.origins.start().to_string(), found.origins.end().to_string());
-                    let listed = if found.count() <= MOST_ORIGINS { found.origins.clone() } else { 1..=0 };
-                    let candidates: Vec<_> = listed.map(|id| id.to_string()).collect();
-                    json!({ "share": share, "by": found.by(), "count": found.count(), "first": first, "last": last, "candidates": candidates })
-                });
-                json!({ "id": id.to_string(), "written": how, "forms": forms(*id), "rounded": rounded })
-            })
-            .collect();
-        let readings: Vec<_> = self.readings.iter().map(Reading::json).collect();
-        let others: Vec<_> = self
-            .others
-            .iter()
-            .filter_map(|other| match other {
-                Form::Other(Other { kind, unix_ms, about }) => {
-                    Some(json!({ "kind": kind, "time": unix_ms.map(show_instant), "about": about }))
-                }
-                Form::NoId(why) => Some(json!({ "kind": "no ID", "about": why })),
-                Form::Number { .. } => None,
-            })
-            .collect();
-        json!({ "text": self.text, "numbers": numbers, "readings": readings, "none": (self.none * 10_000.0).round() / 10_000.0, "others": others })
-    }
-
-    fn print(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
-        let head = screen.paint(Tone::Head, &plain(&self.text));
-        screen.print(&format!("{head}\n"))?;
-        for other in &self.others {
-            let text = match other {
-                Form::Other(Other { kind, unix_ms, about }) => {
-                    let time = unix_ms.map_or_else(String::new, |ms| format!("\n  {}, {}", show_instant(ms), ago(ms, self.now_ms)));
-                    format!("  {kind}: {about}{time}\n")
-                }
-                Form::NoId(why) => format!("  {why}\n"),
-                Form::Number { .. } => continue,
-            };
-            screen.print(&text)?;
-        }
-        for number in &self.numbers {
-            number.print(screen)?;
-        }
-        let most = self.readings.first().map_or(0.0, |first| first.share);
-        let printed = self.readings.iter().take(SHOWN).take_while(|reading| reading.share >= LEAST * most);
-        let several = self.numbers.len() > 1;
-        for reading in printed {
-            reading.print(self.now_ms, several, screen)?;
-        }
-        if !self.numbers.is_empty() && self.none >= LEAST {
-            screen.print(&format!("\n     none of these ({}): another system, a random number or a hash\n", percent(self.none)))?;
-        }
-        let first: Vec<_> = self.readings.iter().filter(|reading| reading.rank == 1).collect();
-        let note = if !first.is_empty() && first.iter().all(|reading| reading.is_at_the_epoch()) {
-            "Numbers as small as this lie at the beginning of every layout. Most of them are plain counters: AUTO_INCREMENT, a sequence, a segment."
-        } else if first.len() > 1 {
-            "Nothing tells the readings of rank 1 apart but their times: take the one that agrees with what you know, such as the date of the row."
-        } else {
-            return Ok(());
-        };
-        screen.print(&format!("\n{}", wrapped(note, 2, 2)))?;
-        Ok(())
-    }
-}
-
-impl Number {
-    fn print(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
-        let Number { id, how, rounded, double } = self;
-        let bits = bits(id.get() as u64);
-        let forms =
-            [TextFormat::Base62, TextFormat::Base32, TextFormat::Hex].map(|format| format!("{} {}", format.name(), id.text(format)));
-        let (whole, noun) =
-            (if *how == "decimal" { String::new() } else { format!(" in {how}: {id}") }, if bits == 1 { "bit" } else { "bits" });
-        screen.print(&format!("  a number of {bits} {noun}{whole}\n  {}\n", forms.join(", ")))?;
-        let Some(Rounded { share, found, named }) = rounded.as_ref().or(double.as_ref()) else { return Ok(()) };
-        let (count, first, last) = (grouped(found.count()), found.origins.start(), found.origins.end());
-        if double.is_some() {
-            let text = format!(
-                "a double holds it, as it holds every ID that ends with zeros: it may also be rounded, {count} IDs become it, {first} to {last}"
-            );
-            return screen.print(&wrapped(&screen.paint(Tone::Quiet, &text), 2, 2));
-        }
-        let verdict = if *share >= 0.5 { "was probably rounded" } else { "may have been rounded" };
-        let text = screen.paint(Tone::Warn, &format!("it {verdict} {} ({})", found.by(), percent(*share)));
-        screen.print(&format!("  {text}: {count} IDs become this number,\n  {first} to {last}\n"))?;
-        if let Some(parts) = named {
-            screen.print(&format!("  the likeliest by far: {}  {}\n", parts.id(), note(parts)))?;
-        }
-        Ok(())
-    }
-}
-
-impl Reading {
-    fn json(&self) -> Value {
-        let fields = |parts: &Parts| {
-            let fields: Map<_, _> = parts.fields().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-            Value::Object(fields)
-        };
-        let systems: Vec<_> = self.systems.iter().map(|(name, parts)| json!({ "name": name, "fields": fields(parts) })).collect();
-        let (_, parts) = &self.systems[0];
-        json!({
-            "rank": self.rank,
-            "share": (self.share * 10_000.0).round() / 10_000.0,
-            "systems": systems,
-            "layout": self.layout,
-            "time": show_instant(parts.unix_ms()),
-            "unix_ms": parts.unix_ms(),
-            "sequence": parts.sequence(),
-            "for": self.reasons,
-            "against": self.doubts,
-        })
-    }
-
-    fn print(&self, now_ms: i64, says_how: bool, screen: &mut Screen<'_>) -> Result<(), Stop> {
-        let (name, parts) = &self.systems[0];
-        let how = if says_how { format!(", read as {}", self.how) } else { String::new() };
-        let tone = if self.rank == 1 { Tone::Good } else { Tone::Quiet };
-        let name = screen.paint(tone, name);
-        screen.print(&format!("\n  {}. {name} ({}{how})\n", self.rank, percent(self.share)))?;
-        screen.print(&format!("     {}, {}\n     {}\n", show_instant(parts.unix_ms()), ago(parts.unix_ms(), now_ms), in_words(parts)))?;
-        for (name, parts) in &self.systems[1..] {
-            screen.print(&format!("     the same bits are {name}'s: {}\n", in_words(parts)))?;
-        }
-        for (word, reasons) in [("for", &self.reasons), ("against", &self.doubts)] {
-            if !reasons.is_empty() {
-                let text = wrapped(&format!("{word:<7} {}", reasons.join("; ")), 5, 13);
-                screen.print(&screen.paint(Tone::Quiet, &text))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// True if its time is that of every small number.
-    fn is_at_the_epoch(&self) -> bool {
-        self.since_epoch_ms < DAY_MS
-    }
-}
-
-fn in_words(parts: &Parts) -> String {
-    let fields: Vec<_> = parts.fields().map(|(name, value)| format!("{name} {value}")).collect();
-    fields.into_iter().chain([format!("sequence {}", parts.sequence())]).collect::<Vec<_>>().join(", ")
 }
 
 /// Reads each text; says in words, or as JSON, what it may be.
@@ -399,64 +250,6 @@ pub(super) fn print(texts: &[String], as_json: bool, screen: &mut Screen<'_>) ->
     Ok(status)
 }
 
-/// The evidence for a reading, and against it.
-fn reasons(system: &System, parts: &Parts, now_ms: i64) -> (Vec<String>, Vec<String>) {
-    let (mut reasons, mut doubts) = (Vec::new(), Vec::new());
-    let age = now_ms.saturating_sub(parts.unix_ms());
-    let since = parts.unix_ms().saturating_sub(system.layout.epoch_ms());
-    match age {
-        _ if age <= -DAY_MS => doubts.push("its time lies in the future".to_owned()),
-        ..0 => doubts.push("its time lies a little in the future: a clock that is wrong, or burst IDs".to_owned()),
-        _ if since < DAY_MS => doubts.push(format!("its time is {} after the epoch", show_span(since as f64))),
-        0..DAY_MS => reasons.push("it was made within the last day".to_owned()),
-        _ if age < 30 * DAY_MS => reasons.push("it was made within the last month".to_owned()),
-        _ => reasons.push("its time lies in the past".to_owned()),
-    }
-    if system.layout.expires_at_ms().is_some_and(|end| end <= now_ms) {
-        doubts.push("the layout has ended, unless the epoch is another".to_owned());
-    }
-    if (system.nodes, system.sequence) == (Nodes::Any, Sequence::Any) {
-        reasons.push("the other bits are random there, and say nothing".to_owned());
-        return (reasons, doubts);
-    }
-    let mut small = Vec::new();
-    for (at, (name, value)) in parts.fields().enumerate() {
-        let most = system.layout.node_field(name).map_or(0, Field::max);
-        match (system.nodes, value) {
-            (Nodes::Among(known), _) if at == 0 => {
-                let (is_known, list) = (known.contains(&value), if known.contains(&value) { &mut reasons } else { &mut doubts });
-                list.push(format!("{name} {value} {} one that it had then", if is_known { "is" } else { "is not" }));
-            }
-            (Nodes::Any | Nodes::Among(_), _) => {}
-            (_, 0..=31) => small.push(format!("{name} {value}")),
-            // In the last quarter of the field's bits.
-            _ if system.nodes == Nodes::Counted && 4 * bits(value) > 3 * bits(most) => {
-                doubts.push(format!("{name} {} is large, and they are counted from 0", grouped(value)));
-            }
-            _ => {}
-        }
-    }
-    match small.as_slice() {
-        [] => {}
-        [one] => reasons.push(format!("{one} is small")),
-        several => reasons.push(format!("{} are small", several.join(" and "))),
-    }
-    let (sequence, most) = (parts.sequence(), system.layout.sequence().max());
-    if system.sequence == Sequence::Rounds {
-        reasons.push("any sequence is as likely, as it counts on and on".to_owned());
-    } else if system.sequence == Sequence::CountsOn {
-        if sequence > most / 2 {
-            doubts.push(format!("sequence {sequence} is large for one that begins anew after a while"));
-        }
-    } else if sequence < system.start.values() {
-        reasons.push(format!("a tick begins with sequence {sequence}"));
-    } else if sequence > most / 16 {
-        let tick = show_duration(system.layout.tick_ms());
-        doubts.push(format!("sequence {sequence} means {} IDs within {tick}", grouped(sequence + 1)));
-    }
-    (reasons, doubts)
-}
-
 fn bits(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
 }
@@ -467,15 +260,6 @@ fn sample(found: &rounding::Rounded) -> (Vec<Id>, f64) {
     let taken = count.min(MOST_ORIGINS);
     let ids = (0..taken).map(|at| id_of_bits(first + (u128::from(at) * u128::from(count) / u128::from(taken)) as u64));
     (ids.collect(), count as f64 / taken as f64)
-}
-
-fn percent(share: f64) -> String {
-    match share * 100.0 {
-        percent if percent < 0.1 => "below 0.1 %".to_owned(),
-        percent if percent < 1.0 => format!("{percent:.1} %"),
-        percent if percent > 99.0 => "over 99 %".to_owned(),
-        percent => format!("{percent:.0} %"),
-    }
 }
 
 /// Describes how long ago an instant is, or how far ahead.

@@ -7,6 +7,7 @@ mod decode;
 mod doctor;
 mod input;
 mod inspect;
+mod instants;
 mod interrupt;
 mod layout;
 mod layouts;

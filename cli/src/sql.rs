@@ -8,6 +8,7 @@ mod mysql;
 mod postgresql;
 mod sqlite;
 
+use super::inspect::systems;
 use frazil::admin::{LAST_MS, LayoutBits, PRESETS, check_keys_among, of_layout, shown, spec_error};
 use frazil::bindings::did_you_mean;
 use frazil::{Error, ErrorKind, Field, Layout, Result, Spec};
@@ -97,7 +98,15 @@ struct Script<'a> {
 /// schema or a prefix that cannot be.
 pub(super) fn script(dialect: &str, layout: &str, schema: Option<&str>, prefix: &str) -> Result<String> {
     let dialect = find(dialect)?;
-    let layout = parse_layout(layout)?;
+    let layout = match (parse_layout(layout), systems::layout_of(layout)) {
+        (Err(_), Ok((_, Some(system)))) if system.order().is_some() => {
+            let order = system.order().unwrap_or_default();
+            let why = "and the functions read whole milliseconds or seconds at the beginning: frazil decode and frazil range read them";
+            return Err(spec_error(format!("the IDs of {} are {order}, {why}", system.name)));
+        }
+        (Err(_), Ok((layout, Some(_)))) => layout,
+        (parsed, _) => parsed?,
+    };
     if let Some(schema) = schema {
         check_schema(dialect, schema)?;
     }

@@ -47,6 +47,8 @@ pub enum Reason {
     TooLong,
     /// A row that ends before the column.
     NoColumn,
+    /// A line that is no object of JSON, or not all of one.
+    NotJson,
     /// `NULL`, `NA` and the like.
     Null,
 }
@@ -65,6 +67,7 @@ impl Reason {
             Reason::NotUtf8 => "not UTF-8",
             Reason::TooLong => "longer than 4096 bytes",
             Reason::NoColumn => "the row has no such column",
+            Reason::NotJson => "not a line of JSON: an object that stands on several lines, or is cut",
             Reason::Null => "NULL",
         }
     }
@@ -76,48 +79,11 @@ impl Reason {
 }
 
 /// Texts that stand for a missing value, in lower case.
-const MISSING: &[&str] = &[
-    "null",
-    "\\n",
-    "na",
-    "n/a",
-    "nan",
-    "none",
-    "nil",
-    "undefined",
-    "<na>",
-    "<null>",
-    "(null)",
-    "[null]",
-    "#n/a",
-    "nat",
-    "missing",
-    "\\null",
-    "nothing",
-    "<missing>",
-];
+const MISSING: &str = "null \\n na n/a nan none nil undefined <na> <null> (null) [null] #n/a nat missing \\null nothing <missing>";
 /// Calls and keys around an integer, and around a float, in lower case.
-const INTEGERS: &[&str] = &[
-    "numberlong",
-    "long",
-    "int64",
-    "uint64",
-    "numberint",
-    "int",
-    "bigint",
-    "biginteger",
-    "bigdecimal",
-    "decimal",
-    "numberdecimal",
-    "decimal128",
-    "$numberlong",
-    "$numberint",
-    "$numberdecimal",
-    "int8",
-    "longlong",
-    "ulonglong",
-];
-const FLOATS: &[&str] = &["float", "float64", "double", "number", "numberdouble", "$numberdouble"];
+const INTEGERS: &str = "numberlong long int64 uint64 numberint int bigint biginteger bigdecimal decimal numberdecimal decimal128 $numberlong \
+                        $numberint $numberdecimal int8 longlong ulonglong valueof optional some";
+const FLOATS: &str = "float float64 double number numberdouble $numberdouble";
 /// Types after a number, in lower case; the longer first.
 const SUFFIXES: &[&str] =
     &["::bigint", "::int8", "::numeric", "_i64", "_u64", "i64", "u64", "ull", "llu", "ul", "lu", "ll", "bd", "l", "u", "n", "m"];
@@ -152,32 +118,22 @@ fn trim(text: &str) -> &str {
 fn unwrap(text: &str, is_float: bool, depth: u32) -> Written {
     let text = trim(text);
     let lower = text.to_ascii_lowercase();
-    if MISSING.contains(&lower.as_str()) {
+    let is_among = |list: &str, word: &str| list.split_ascii_whitespace().any(|one| one == word);
+    if is_among(MISSING, &lower) {
         return Written::Refused(Reason::Null);
     }
     let inner = |inner: &str, float: bool| {
         if depth < 8 { unwrap(inner, is_float | float, depth + 1) } else { Written::Refused(Reason::NotANumber) }
     };
     let between = |open: char, close: char| text.strip_prefix(open).and_then(|text| text.strip_suffix(close));
-    // {"$numberLong": "1"}
-    if let Some((key, value)) = between('{', '}').and_then(|text| text.split_once(':')) {
-        let key = key.trim_matches(|c: char| c.is_whitespace() || "\"'".contains(c)).to_ascii_lowercase();
-        return if INTEGERS.contains(&key.as_str()) || FLOATS.contains(&key.as_str()) {
-            inner(value, FLOATS.contains(&key.as_str()))
-        } else {
-            Written::Refused(Reason::NotANumber)
-        };
-    }
-    // NumberLong("1"), np.int64(1), new Long('1')
-    if let Some((call, value)) = text.strip_suffix(')').and_then(|text| text.split_once('('))
-        && !call.is_empty()
-    {
-        let call = call.rsplit(['.', ' ', ':']).next().unwrap_or_default().to_ascii_lowercase();
-        return if INTEGERS.contains(&call.as_str()) || FLOATS.contains(&call.as_str()) {
-            inner(value, FLOATS.contains(&call.as_str()))
-        } else {
-            Written::Refused(Reason::NotANumber)
-        };
+    // {"$numberLong": "1"}, and NumberLong("1"), np.int64(1), new Long('1')
+    let key = between('{', '}').and_then(|text| text.split_once(':'));
+    let call = text.strip_suffix(')').and_then(|text| text.split_once('(')).filter(|(call, _)| !call.is_empty());
+    if let Some((name, value)) = key.or(call) {
+        let name = name.trim_matches(|c: char| c.is_whitespace() || "\"'".contains(c));
+        let name = name.rsplit(['.', ' ', ':']).next().unwrap_or_default().to_ascii_lowercase();
+        let is_float = is_among(FLOATS, &name);
+        return if is_float || is_among(INTEGERS, &name) { inner(value, is_float) } else { Written::Refused(Reason::NotANumber) };
     }
     // A list's punctuation, a spreadsheet's ="1" and '1, and quotes of any kind.
     let bare = text.trim_matches([',', ';', '[', ']', '(', ')']);

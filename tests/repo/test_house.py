@@ -11,7 +11,7 @@ import house
 
 # Files that stand in a circle of imports, and files of more than 250 lines of code. These figures only fall, but for what an issue adds.
 IN_CIRCLES = {"core": 0, "cli": 0, "server": 0, "python": 0, "node": 0, "c-api": 0}
-LONG = {"core": 3, "cli": 7, "server": 1, "python": 0, "node": 0, "c-api": 0}
+LONG = {"core": 3, "cli": 2, "server": 1, "python": 0, "node": 0, "c-api": 0}
 # What a stranger reads of the core: without the clients of stores, other systems' own files, and what is there for the command line.
 CORE_LINES = 13_159
 

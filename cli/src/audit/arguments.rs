@@ -17,7 +17,7 @@ pub(in super::super) struct MergeAudit {
     pub(super) layout: String,
     /// Two or more: a file with one ID a line; a .csv or .tsv file; lines of JSON (.jsonl, .ndjson, .json); a dump
     /// (.sql); an SQLite file (.db, .sqlite) with --query; postgresql://..., mysql://..., or env:NAME, the variable that
-    /// holds the URL. One alone is audited for itself
+    /// holds the URL. One alone is audited for itself. LAYOUT=SOURCE gives one a layout of its own: standard=b.txt
     #[arg(required = true, verbatim_doc_comment)]
     pub(super) sources: Vec<String>,
     /// The column of CSV and TSV files and of dumps, and the key in lines of JSON

@@ -1,42 +1,35 @@
 //! Rows of JSON, and dumps of databases in SQL.
 
+#[cfg(test)]
+mod tests;
+
 use super::lines::Texts;
 use frazil::admin::foreign::Reason;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// The value of a key in a line that holds one object, as it is written: a number is never read as a double.
 pub(super) fn of_json<'a>(line: &'a [u8], key: &str) -> Texts<'a> {
-    let trimmed = line.trim_ascii();
-    let trimmed = trimmed.strip_prefix(b"[").unwrap_or(trimmed).trim_ascii();
-    let object = trimmed.strip_suffix(b",").or(trimmed.strip_suffix(b"]")).unwrap_or(trimmed).trim_ascii();
-    if object.is_empty() {
-        return Vec::new();
+    let line = line.trim_ascii();
+    if let Ok(rows) = serde_json::from_slice::<Vec<&'a RawValue>>(line) {
+        return rows.into_iter().flat_map(|row| of_json(row.get().as_bytes(), key)).collect();
     }
+    let line = line.strip_prefix(b"[").unwrap_or(line).trim_ascii();
+    let object = line.strip_suffix(b",").or(line.strip_suffix(b"]")).unwrap_or(line).trim_ascii();
     if !object.starts_with(b"{") {
-        return vec![Ok(object)];
+        // A part of an object that stands on several lines.
+        let is_part = object == b"}" || object.contains(&b':');
+        return if object.is_empty() { Vec::new() } else { vec![if is_part { Err(Reason::NotJson) } else { Ok(object) }] };
     }
-    let of = |key: &str| {
-        fields(&object[1..object.len().saturating_sub(1)], b',').into_iter().find_map(|field| {
-            let at = colon(field)?;
-            let (name, value) = (field[..at].trim_ascii(), field[at + 1..].trim_ascii());
-            (name.strip_prefix(b"\"")?.strip_suffix(b"\"")? == key.as_bytes()).then_some(value)
-        })
-    };
+    let Ok(fields) = serde_json::from_slice::<HashMap<Cow<'a, str>, &'a RawValue>>(object) else { return vec![Err(Reason::NotJson)] };
     // MongoDB's name for the key that everybody else calls id.
-    match of(key).or_else(|| if key == "id" { of("_id") } else { None }) {
-        Some(value) => vec![Ok(value)],
-        None => vec![Err(Reason::NoColumn)],
-    }
+    let value = fields.get(key).or_else(|| if key == "id" { fields.get("_id") } else { None });
+    vec![value.map(|value| value.get().as_bytes()).ok_or(Reason::NoColumn)]
 }
 
-/// The colon after a key.
-fn colon(field: &[u8]) -> Option<usize> {
-    let end = 1 + field.trim_ascii_start().get(1..)?.iter().position(|byte| *byte == b'"')?;
-    let start = field.len() - field.trim_ascii_start().len() + end;
-    field[start..].iter().position(|byte| *byte == b':').map(|at| start + at)
-}
-
-/// The parts of a list, at whose separators no bracket or quote is open.
-fn fields(list: &[u8], separator: u8) -> Vec<&[u8]> {
+/// The parts of a list between commas, where no bracket or quote is open.
+fn fields(list: &[u8]) -> Vec<&[u8]> {
     let (mut parts, mut from, mut depth, mut quote) = (Vec::new(), 0, 0_u32, None);
     let mut at = 0;
     while at < list.len() {
@@ -48,7 +41,7 @@ fn fields(list: &[u8], separator: u8) -> Vec<&[u8]> {
             (None, byte @ (b'"' | b'\'' | b'`')) => quote = Some(byte),
             (None, b'(' | b'[' | b'{') => depth += 1,
             (None, b')' | b']' | b'}') => depth = depth.saturating_sub(1),
-            (None, byte) if byte == separator && depth == 0 => {
+            (None, b',') if depth == 0 => {
                 parts.push(&list[from..at]);
                 from = at + 1;
             }
@@ -76,7 +69,7 @@ impl<'a> Dump<'a> {
     }
 
     fn place(&self, names: &[u8]) -> Option<usize> {
-        fields(names, b',').into_iter().position(|name| unquoted(name) == self.column)
+        fields(names).into_iter().position(|name| unquoted(name) == self.column)
     }
 
     /// The values of the column in a line.
@@ -122,52 +115,15 @@ impl<'a> Dump<'a> {
         let of = |tuple: &'l [u8]| {
             let tuple = tuple.trim_ascii();
             let inner = tuple.strip_prefix(b"(")?.strip_suffix(b")")?;
-            Some(fields(inner, b',').get(place).copied().ok_or(Reason::NoColumn))
+            Some(fields(inner).get(place).copied().ok_or(Reason::NoColumn))
         };
         if ends {
             self.insert = None;
         }
-        fields(tuples, b',').into_iter().filter_map(of).collect()
+        fields(tuples).into_iter().filter_map(of).collect()
     }
 }
 
 fn unquoted(name: &[u8]) -> String {
     String::from_utf8_lossy(name.trim_ascii()).trim_matches(['"', '`', '[', ']', '\'']).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_of_json() {
-        for (line, value) in [
-            (r#"{"id":250318245867245581,"n":1}"#, Ok("250318245867245581")),
-            (r#"{"n":"a,\"}{","id" : "7" }"#, Ok("\"7\"")),
-            (r#"{"_id":{"$numberLong":"7"},"n":1}"#, Ok(r#"{"$numberLong":"7"}"#)),
-            (r#"[{"id":7},"#, Ok("7")),
-            (r#"{"id":7}]"#, Ok("7")),
-            (r#"{"n":{"id":7}}"#, Err(Reason::NoColumn)),
-            ("7,", Ok("7")),
-        ] {
-            let got: Vec<_> =
-                of_json(line.as_bytes(), "id").into_iter().map(|text| text.map(|text| str::from_utf8(text).unwrap())).collect();
-            assert_eq!(got, [value], "{line}");
-        }
-        assert!(of_json(b"]\n", "id").is_empty() && of_json(b"[\n", "id").is_empty());
-    }
-
-    #[test]
-    fn rows_of_dumps() {
-        let dump = "INSERT INTO `t` (`n`,`id`) VALUES ('a,(\\'',7),(NULL,8);\nINSERT INTO t VALUES (9,'x');\nCOPY public.t (n, id) FROM stdin;\nx\t10\n\
-                    \\N\t11\n\\.\nINSERT INTO t (id) VALUES\n(12),\n(13);\nSELECT 14;\nCREATE TABLE u (\n  n int,\n  \"id\" bigint\n);\nINSERT INTO u VALUES(1,15);\n";
-        let mut rows = Dump::new("id");
-        let got: Vec<_> = dump
-            .split_inclusive('\n')
-            .flat_map(|line| {
-                rows.rows(line.as_bytes()).into_iter().map(|text| String::from_utf8(text.unwrap().to_vec()).unwrap()).collect::<Vec<_>>()
-            })
-            .collect();
-        assert_eq!(got, ["7", "8", "9", "10", "11", "12", "13", "15"]);
-    }
 }

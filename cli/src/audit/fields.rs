@@ -4,7 +4,10 @@ use super::rounding::Bits;
 use frazil::admin::{LayoutBits, Start};
 use frazil::{Field, Layout};
 
+#[derive(Clone)]
 pub(super) struct Fields {
+    /// Sources of one layout have the same.
+    pub(super) number: usize,
     layout: Layout,
     time_shift: u32,
     last_tick: u64,
@@ -37,10 +40,11 @@ pub(super) struct Taken {
 }
 
 impl Fields {
-    pub(super) fn new(layout: &Layout, start: Option<Start>, now_ms: i64) -> Self {
+    pub(super) fn new(number: usize, layout: &Layout, start: Option<Start>, now_ms: i64) -> Self {
         // Time that the field can hold and a date cannot is no time: such an ID is of another layout.
         let last_tick = layout.last_tick();
         Fields {
+            number,
             time_shift: layout.time_shift(),
             last_tick,
             node_fields: layout.node_fields().to_vec(),
@@ -125,7 +129,7 @@ mod tests {
                 let expected = parts.map(|parts| Taken {
                     tick: parts.tick(), unix_ms: parts.unix_ms(), node: parts.node(), sequence: parts.sequence(),
                 });
-                prop_assert_eq!(Fields::new(&layout, None, 0).take(number as u64), expected);
+                prop_assert_eq!(Fields::new(0, &layout, None, 0).take(number as u64), expected);
             }
         }
     }

@@ -2,13 +2,15 @@
 
 use super::fields::Fields;
 use super::order::Says;
+use super::overlaps::Overlap;
 use super::progress::{counted, grouped};
 use super::reading::Reading;
 use super::record::{Example, Sample};
 use super::rounding::{BY_DOUBLE, Rounding};
-use super::tally::{Tally, Use};
+use super::tally::Tally;
 use frazil::Layout;
 use frazil::admin::foreign::Reason as Broken;
+use frazil::admin::foreign::rounding::{Mark, mark};
 use frazil::admin::{id_of_bits, show_span};
 use frazil::bindings::show_instant;
 use std::collections::BTreeMap;
@@ -35,36 +37,10 @@ pub(super) struct Finding {
     pub(super) examples: Vec<Example>,
 }
 
-/// A node number that several sources have at the same time.
-pub(super) struct Overlap {
-    pub(super) node: u64,
-    pub(super) uses: Vec<(usize, Use)>,
-    /// Ticks in which several sources have an ID of it.
-    pub(super) ticks: u64,
-}
-
-/// Node numbers whose time in one source overlaps that in another; those with the most ticks in common first.
-pub(super) fn overlaps(tally: &Tally<'_>) -> Vec<Overlap> {
-    let mut uses: Vec<_> = tally.nodes.iter().map(|((node, source), times)| (*node, *source, *times)).collect();
-    uses.sort_unstable_by_key(|(node, source, _)| (*node, *source));
-    let mut found = Vec::new();
-    for group in uses.chunk_by(|a, b| a.0 == b.0) {
-        let meets = |a: &Use, b: &Use| a.first_ms <= b.last_ms && b.first_ms <= a.last_ms;
-        let pair = |(at, a): (usize, &(u64, usize, Use))| group[at + 1..].iter().any(|b| meets(&a.2, &b.2));
-        if group.iter().enumerate().any(pair) {
-            let node = group[0].0;
-            let uses = group.iter().map(|(_, source, times)| (*source, *times)).collect();
-            found.push(Overlap { node, uses, ticks: tally.shared.get(&node).copied().unwrap_or(0) });
-        }
-    }
-    found.sort_by_key(|overlap| std::cmp::Reverse(overlap.ticks));
-    found
-}
-
 /// All findings, the gravest first.
 pub(super) fn of(
     tally: &Tally<'_>,
-    fields: &Fields,
+    layouts: &[Fields],
     overlaps: &[Overlap],
     readings: &[&Reading],
     names: &[&str],
@@ -83,6 +59,7 @@ pub(super) fn of(
         });
     }
     for (source, part) in tally.parts.iter().enumerate() {
+        let fields = &layouts[source];
         let mut add = |kind, sample: &Sample, says: String, mend| {
             if sample.count > 0 {
                 found.push(Finding { kind, source: Some(source), count: sample.count, says, mend, examples: sample.examples.clone() });
@@ -113,7 +90,11 @@ pub(super) fn of(
             "early",
             &part.early,
             format!("{} of {name} from the first hour of the epoch", ids(&part.early)),
-            "numbers of a counter, another layout, or a clock that was not set",
+            if part.early.examples.iter().any(|early| mark(early.id) == Some(Mark::Saturated)) {
+                "the largest integer of 32 bits: a program such as awk's %d has lost the IDs. Export them again as text"
+            } else {
+                "numbers of a counter, another layout, or a clock that was not set"
+            },
         );
         // What rests on the layout is withheld where the layout is refuted.
         let strange = part.too_wide.count + part.future.count + part.early.count;
@@ -245,10 +226,14 @@ fn export_instead(reading: &Reading) -> &'static str {
             "a float column has lost the digits: export the column as text, from the database: CAST(id AS text); in pandas dtype={'id': 'Int64'}"
         }
         Some(Broken::NotUtf8) => "save the file as UTF-8",
+        Some(Broken::NotJson) => "write each object on a line of its own, or all as one line",
         Some(Broken::NoColumn) => "look whether --delimiter is right, and export the column alone, as text",
         Some(Broken::Null) => "rows without an ID: export those that have one, WHERE id IS NOT NULL",
         Some(Broken::Ambiguous) => "export the column without separators of thousands",
-        Some(Broken::Above63Bits | Broken::Negative) => "another kind of ID, or a hash: export the column that holds IDs of 63 bits",
+        Some(Broken::Above63Bits) => "another kind of ID, or a hash: export the column that holds IDs of 63 bits",
+        Some(Broken::Negative) => {
+            "another kind of ID, or a hash; or lost to 32 bits, if all are -2147483648: export the column that holds IDs of 63 bits, as text"
+        }
         _ => "export the column alone, as text",
     }
 }

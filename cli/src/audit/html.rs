@@ -30,7 +30,7 @@ impl Audit<'_> {
             self.names.len(),
             show_instant(self.at_ms - self.at_ms.rem_euclid(1000)),
             env!("CARGO_PKG_VERSION"),
-            escaped(&self.fields.layout().to_string())
+            escaped(&self.shown_layouts())
         );
         self.write_findings(&mut page);
         self.write_sources(&mut page);
@@ -56,7 +56,7 @@ impl Audit<'_> {
             if !finding.examples.is_empty() {
                 page.push_str("<ul>");
                 for example in &finding.examples {
-                    let id = findings::id(self.fields.layout(), example.id);
+                    let id = findings::id(self.layouts[finding.source.unwrap_or(0)].layout(), example.id);
                     let _ = write!(page, "<li>line {}: <span class=\"id\">{}</span></li>", grouped(example.line), escaped(&id));
                 }
                 page.push_str("</ul>");
@@ -139,7 +139,7 @@ impl Audit<'_> {
 
         let stacks = self.sequences();
         let title = "IDs per sequence";
-        let most = grouped(self.fields.layout().sequence().max());
+        let most = grouped(self.layouts[0].layout().sequence().max());
         let why = "A generator that begins each tick at 0 leaves most IDs at the left; one that is often full fills the range.";
         let _ =
             writeln!(page, "<h2>{title}, 0 to {most}</h2>\n<p class=\"soft\">{why}</p>\n{legend}{}", svg::columns(&stacks, &series, title));
@@ -163,20 +163,20 @@ impl Audit<'_> {
 
     /// The count of node numbers, and those with the most IDs.
     fn nodes_by_ids(&self) -> (usize, Vec<Stack>) {
-        let mut nodes: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        let mut nodes: BTreeMap<(usize, u64), Vec<u64>> = BTreeMap::new();
         for ((node, source), times) in &self.tally.nodes {
-            nodes.entry(*node).or_insert_with(|| vec![0; self.names.len()])[*source] += times.ids;
+            nodes.entry((self.layouts[*source].number, *node)).or_insert_with(|| vec![0; self.names.len()])[*source] += times.ids;
         }
         let all = nodes.len();
         let mut nodes: Vec<_> = nodes.into_iter().collect();
         nodes.sort_by_key(|(_, values)| std::cmp::Reverse(values.iter().sum::<u64>()));
         nodes.truncate(MOST_LANES);
-        (all, nodes.into_iter().map(|(node, values)| Self::stack(self.fields.show_node(node), &values)).collect())
+        (all, nodes.into_iter().map(|((of, node), values)| Self::stack(self.layouts[of].show_node(node), &values)).collect())
     }
 
     fn sequences(&self) -> Vec<Stack> {
         let buckets = self.tally.buckets();
-        let width = (self.fields.layout().sequence().max() + 1) / buckets as u64;
+        let width = (self.layouts[0].layout().sequence().max() + 1) / buckets as u64;
         let bucket = |number: usize| {
             let values: Vec<_> = self.tally.sequences.iter().map(|counts| counts[number]).collect();
             Self::stack(grouped(number as u64 * width), &values)
@@ -199,8 +199,9 @@ impl Audit<'_> {
         for duplicate in &self.tally.examples[..shown] {
             let places: Vec<_> =
                 duplicate.places.iter().map(|(source, line)| format!("{} line {}", escaped(self.names[*source]), grouped(*line))).collect();
-            let (made, node) = match self.fields.take(duplicate.id) {
-                Some(taken) => (show_instant(taken.unix_ms), self.fields.show_node(taken.node)),
+            let fields = &self.layouts[duplicate.places[0].0];
+            let (made, node) = match fields.take(duplicate.id) {
+                Some(taken) => (show_instant(taken.unix_ms), fields.show_node(taken.node)),
                 None => ("does not fit the layout".to_owned(), String::new()),
             };
             let _ = writeln!(
@@ -232,7 +233,7 @@ impl Audit<'_> {
                     );
                     Stretch { series: *source, from: times.first_ms, to: times.last_ms, tip }
                 });
-                (self.fields.show_node(overlap.node), stretches.collect::<Vec<_>>())
+                (self.layouts[overlap.uses[0].0].show_node(overlap.node), stretches.collect::<Vec<_>>())
             })
             .collect();
         let uses = || shown.iter().flat_map(|overlap| &overlap.uses);
@@ -257,7 +258,7 @@ impl Audit<'_> {
             let _ = writeln!(
                 page,
                 "<tr><td>{}<td class=\"n\">{}<td>{}</tr>",
-                escaped(&self.fields.show_node(overlap.node)),
+                escaped(&self.layouts[overlap.uses[0].0].show_node(overlap.node)),
                 grouped(overlap.ticks),
                 sources.join("<br>")
             );

@@ -70,13 +70,13 @@ impl Audit<'_> {
                 let uses: Vec<_> = overlap.uses.iter().map(|(source, times)| json!({
                 "source": self.names[*source], "ids": times.ids, "first": show_instant(times.first_ms), "last": show_instant(times.last_ms),
             })).collect();
-                json!({ "node": overlap.node, "fields": self.fields.show_node(overlap.node), "ticks": overlap.ticks, "sources": uses })
+                json!({ "node": overlap.node, "fields": self.layouts[overlap.uses[0].0].show_node(overlap.node), "ticks": overlap.ticks, "sources": uses })
             })
             .collect();
         let remap =
             self.remap.as_ref().map(|remap| json!({ "spec": remap.spec, "node": remap.node, "rows": remap.rows, "files": remap.files }));
         json!({
-            "layout": self.fields.layout().to_string(),
+            "layout": self.shown_layouts(),
             "at": show_instant(self.at_ms),
             "ids": self.ids(),
             "clean": self.is_clean(),

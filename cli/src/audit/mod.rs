@@ -15,6 +15,7 @@ mod json;
 mod lines;
 mod merge;
 mod order;
+mod overlaps;
 mod progress;
 mod read;
 mod reading;
@@ -41,7 +42,7 @@ use super::interrupt::Interrupt;
 use super::status::{DONE, FAILED, INTERRUPTED};
 use failure::{Failure, Outcome};
 use fields::Fields;
-use frazil::admin::{Start, find_preset, first_word, of_layout, shown, system_ms, value};
+use frazil::admin::{LayoutBits, Start, find_preset, first_word, of_layout, shown, system_ms, value};
 use frazil::{Error, ErrorKind, Layout, Result, Spec};
 use progress::{Progress, counted, grouped};
 use record::{MOST_SOURCES, Record};
@@ -79,10 +80,17 @@ pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn W
 
 /// Returns whether nothing was found.
 fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
-    let (layout, start) = parse_layout(&arguments.layout)?;
-    let fields = Fields::new(&layout, start, system_ms());
+    let now_ms = system_ms();
+    let common = parse_layout(&arguments.layout)?;
+    let (own, given): (Vec<_>, Vec<_>) =
+        arguments.sources.iter().map(|given| with_layout(given)).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let mut layouts: Vec<Fields> = Vec::new();
+    for (layout, start) in own.into_iter().map(|own| own.unwrap_or_else(|| common.clone())) {
+        let known = layouts.iter().find(|known| known.layout().shape() == layout.shape());
+        layouts.push(Fields::new(known.map_or(layouts.len(), |known| known.number), &layout, start, now_ms));
+    }
     let memory = parse_memory(&arguments.memory)?;
-    let sources = arguments.sources.iter().map(|given| Source::parse(given, arguments.query.is_some())).collect::<Outcome<Vec<_>>>()?;
+    let sources = given.into_iter().map(|given| Source::parse(given, arguments.query.is_some())).collect::<Outcome<Vec<_>>>()?;
     check_count(&sources)?;
     check_query(&sources, arguments.query.as_deref())?;
     let script = match arguments.apply_to.as_slice() {
@@ -91,7 +99,7 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
     };
     let identities = sources.iter().map(Source::identity).collect::<Outcome<Vec<_>>>()?;
     source::check_distinct(&sources, &identities)?;
-    let mint = arguments.remap.as_deref().map(|spec| Mint::open(spec, &fields)).transpose()?;
+    let mint = arguments.remap.as_deref().map(|spec| Mint::open(spec, &layouts)).transpose()?;
 
     let MergeAudit { out, column, query, strict, .. } = arguments;
     fs::create_dir_all(out).map_err(Failure::output(out))?;
@@ -100,25 +108,29 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
     }
     let folder = arguments.work.clone().unwrap_or_else(|| out.join("work"));
     let delimiter = arguments.delimiter.map(parse_delimiter).transpose()?;
-    let settings = format!("{} {column:?} {delimiter:?} {strict} {:?}", fields.layout(), arguments.sources.len());
+    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
+    let settings = format!(
+        "{:?} {column:?} {delimiter:?} {strict} {:?}",
+        layouts.iter().map(|fields| fields.layout().to_string()).collect::<Vec<_>>(),
+        sources.len()
+    );
     let mut progress = Progress::new();
     let work = Work::open(&folder, settings, identities)?;
     if work.kept() > 0 {
         let _ = writeln!(err, "frazil: going on from {}: {} need not be read again", folder.display(), counted(work.kept(), "ID"));
     }
-    let how = read::How { fields: &fields, column, delimiter, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
+    let how = read::How { layouts: &layouts, column, delimiter, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
     let work = read::read(&sources, &how, work, &mut progress)?;
     if work.ids() == 0 && work.states().iter().all(|state| state.reading.broken_lines() == 0) {
         let why = "the sources hold no ID at all, and no line: look whether the exports failed";
         return Err(Failure::Input(why.to_owned()));
     }
 
-    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
     let list = folder.join("repeats");
-    let mut tally = Tally::new(&fields, sources.len());
+    let mut tally = Tally::new(&layouts);
     merge_all(&work, &names, &mut tally, out, &list, &mut progress)?;
     let readings = work.states().iter().map(|state| &state.reading).collect();
-    let mut audit = Audit::new(&fields, system_ms(), names, readings, &tally, arguments.shared_nodes, out.clone());
+    let mut audit = Audit::new(&layouts, now_ms, names, readings, &tally, arguments.shared_nodes, out.clone());
     if let Some(mint) = mint {
         audit.remap = Some(interruptible(&work, mint.run(&list, out, &audit, script.as_ref(), &mut progress))?);
     }
@@ -170,12 +182,33 @@ fn interruptible<T>(work: &Work, done: Outcome<T>) -> Outcome<T> {
 }
 
 /// The layout of a spec, and where a tick begins, if the spec or its preset says so. A preset that leaves it open may be another system's.
-fn parse_layout(text: &str) -> Result<(Layout, Option<Start>)> {
+fn parse_layout(text: &str) -> Result<Parsed> {
     let (layout, policies) = of_layout(text)?;
     let named = |name: &str| find_preset(name).is_ok_and(|preset| preset.policies.iter().any(|(key, _)| *key == "start"));
     let is_known = |spec: &Spec| first_word(spec).is_some_and(named) || value(spec, "start").is_ok_and(|start| start.is_some());
     let start = Spec::parse(text).ok().filter(is_known).map(|_| policies.start);
     Ok((layout, start))
+}
+
+/// A layout, and where a tick begins, if that is known.
+type Parsed = (Layout, Option<Start>);
+
+/// The layout in front of a source, LAYOUT=SOURCE, and the source.
+///
+/// # Errors
+/// What is wrong with the layout in front of a file that is there.
+fn with_layout(given: &str) -> Result<(Option<Parsed>, &str)> {
+    // A file may have such a name.
+    let places = given.match_indices('=').filter(|(at, _)| (1..given.len() - 1).contains(at) && !Path::new(given).exists());
+    let mut mistake = None;
+    for (layout, source) in places.map(|(at, _)| (&given[..at], &given[at + 1..])) {
+        match parse_layout(layout) {
+            Ok(layout) => return Ok((Some(layout), source)),
+            Err(error) if Path::new(source).exists() => mistake = Some(error),
+            Err(_) => {}
+        }
+    }
+    mistake.map_or(Ok((None, given)), Err)
 }
 
 fn check_count(sources: &[Source]) -> Outcome<()> {

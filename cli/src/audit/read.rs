@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// The options for reading sources.
 pub(super) struct How<'a> {
-    pub(super) fields: &'a Fields,
+    pub(super) layouts: &'a [Fields],
     pub(super) column: &'a str,
     /// The delimiter of CSV files, where it was given.
     pub(super) delimiter: Option<u8>,
@@ -124,7 +124,7 @@ fn each(
         let mut intake = Intake {
             source: number,
             name: &source.name,
-            fields: how.fields,
+            fields: &how.layouts[number],
             strict: how.strict,
             reading: state.reading.clone(),
             records,

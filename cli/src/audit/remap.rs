@@ -40,7 +40,7 @@ pub(super) struct Mint {
 impl Mint {
     /// # Errors
     /// `SPEC` for another layout than the sources'; those of [`Snowflake::open`].
-    pub(super) fn open(spec: &str, fields: &Fields) -> Outcome<Self> {
+    pub(super) fn open(spec: &str, layouts: &[Fields]) -> Outcome<Self> {
         let ids = Snowflake::open_spec(Spec::parse(spec)?, Wait::until(Duration::MAX, &interrupt::came)).map_err(|error| {
             if interrupt::came() {
                 Failure::Interrupted("stopped while --remap waited for its store; nothing was read".to_owned())
@@ -48,9 +48,9 @@ impl Mint {
                 error.into()
             }
         })?;
-        if ids.layout().shape() != fields.layout().shape() {
-            let why =
-                format!("--remap makes IDs of {}, and the sources hold those of {}: one layout is meant", ids.layout(), fields.layout());
+        if let Some(other) = layouts.iter().find(|fields| fields.layout().shape() != ids.layout().shape()) {
+            let other = other.layout();
+            let why = format!("--remap makes IDs of {}, and the sources hold those of {other}: one layout is meant", ids.layout());
             return Err(Error::new(ErrorKind::Spec, why).into());
         }
         Ok(Mint { ids })
@@ -68,7 +68,8 @@ impl Mint {
         script: Option<&Script>,
         progress: &mut Progress,
     ) -> Outcome<Remap> {
-        let Audit { tally, fields, names, .. } = audit;
+        let Audit { tally, layouts, names, .. } = audit;
+        let fields = &layouts[0];
         if tally.too_many_nodes {
             let why = "the sources hold more node numbers than are told apart, so that none is known to be fresh".to_owned();
             return Err(Error::new(ErrorKind::OutOfRange, why).into());

@@ -1,8 +1,9 @@
 //! All that an audit has found, for the three forms in which it is told.
 
 use super::fields::Fields;
-use super::findings::{self, Finding, Overlap};
+use super::findings::{self, Finding};
 use super::order::Says;
+use super::overlaps::{self, Overlap};
 use super::reading::Reading;
 use super::tally::{Part, Tally};
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ pub(super) struct Remap {
 
 /// All that is told.
 pub(super) struct Audit<'a> {
-    pub(super) fields: &'a Fields,
+    pub(super) layouts: &'a [Fields],
     pub(super) at_ms: i64,
     pub(super) names: Vec<&'a str>,
     pub(super) readings: Vec<&'a Reading>,
@@ -33,7 +34,7 @@ pub(super) struct Audit<'a> {
 
 impl<'a> Audit<'a> {
     pub(super) fn new(
-        fields: &'a Fields,
+        layouts: &'a [Fields],
         at_ms: i64,
         names: Vec<&'a str>,
         readings: Vec<&'a Reading>,
@@ -41,16 +42,27 @@ impl<'a> Audit<'a> {
         shared_nodes: bool,
         out: PathBuf,
     ) -> Self {
-        let overlaps = findings::overlaps(tally);
-        let mut findings = findings::of(tally, fields, &overlaps, &readings, &names, shared_nodes);
+        let overlaps = overlaps::find(tally, layouts);
+        let mut findings = findings::of(tally, layouts, &overlaps, &readings, &names, shared_nodes);
         let notes = findings.extract_if(.., |finding| finding.kind == findings::UNKNOWN).collect();
-        Audit { fields, at_ms, names, readings, tally, overlaps, findings, notes, remap: None, out }
+        Audit { layouts, at_ms, names, readings, tally, overlaps, findings, notes, remap: None, out }
     }
 
     /// Name, what was read, what all IDs in order say.
     pub(super) fn sources(&self) -> impl Iterator<Item = (&'a str, &'a Reading, &'a Part)> + '_ {
         let parts = self.tally.parts.iter();
         self.names.iter().zip(&self.readings).zip(parts).map(|((name, reading), part)| (*name, *reading, part))
+    }
+
+    /// The layout of all sources, or that of each.
+    pub(super) fn shown_layouts(&self) -> String {
+        let shown = |(name, fields): (&&str, &Fields)| format!("{} ({name})", fields.layout());
+        let is_one = self.layouts.iter().all(|fields| fields.number == 0);
+        if is_one {
+            self.layouts[0].layout().to_string()
+        } else {
+            self.names.iter().zip(self.layouts).map(shown).collect::<Vec<_>>().join(", ")
+        }
     }
 
     pub(super) fn ids(&self) -> u64 {

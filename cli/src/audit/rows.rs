@@ -36,7 +36,9 @@ pub(super) fn of_sqlite(path: &Path, query: &str, intake: &mut Intake<'_>) -> Ou
     let missing =
         |error: std::io::Error| at(format!("the program sqlite3 is needed for it: {error}. Install it, or export the column as text"));
     let mut command = Command::new("sqlite3");
-    command.args(["-readonly", "-batch", "-noheader", "-list", "-nullvalue", "NULL"]).arg("--").arg(path).arg(query);
+    command.args(["-readonly", "-batch", "-noheader", "-list", "-nullvalue", "NULL"]);
+    // Neither the name nor the query is an option or one of the program's own commands.
+    command.arg(Path::new(".").join(path)).arg(format!(" {query}"));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(missing)?;
     let lines = BufReader::new(child.stdout.take().expect("it is piped")).split(b'\n');
     let mut place = Place::default();

@@ -67,7 +67,7 @@ pub(super) struct Said {
 }
 
 pub(super) struct Tally<'a> {
-    fields: &'a Fields,
+    layouts: &'a [Fields],
     pub(super) parts: Vec<Part>,
     pub(super) nodes: HashMap<(u64, usize), Use>,
     /// Those of IDs whose time is not plausible.
@@ -78,11 +78,10 @@ pub(super) struct Tally<'a> {
     pub(super) days: BTreeMap<i64, Vec<u64>>,
     /// The number of sequences of each source in each of the [`BUCKETS`] parts of the range.
     pub(super) sequences: Vec<[u64; BUCKETS]>,
-    sequence_shift: u32,
-    /// Ticks in which several sources have IDs of a node number.
-    pub(super) shared: HashMap<u64, u64>,
-    tick: u64,
-    in_tick: HashMap<u64, Seen>,
+    /// Ticks in which several sources have IDs of a layout's node number.
+    pub(super) shared: HashMap<(usize, u64), u64>,
+    /// The tick of each layout, and the node numbers in it.
+    ticks: Vec<(u64, HashMap<u64, Seen>)>,
     /// The ID at which the stream is, and where it was first.
     first: Option<Record>,
     repeats: u64,
@@ -108,20 +107,17 @@ const SHOWN_DUPLICATES: usize = 100;
 const SHOWN_PLACES: usize = 20;
 
 impl<'a> Tally<'a> {
-    pub(super) fn new(fields: &'a Fields, sources: usize) -> Self {
-        let bits = fields.layout().sequence().bits();
+    pub(super) fn new(layouts: &'a [Fields]) -> Self {
         Tally {
-            fields,
-            parts: vec![Part::default(); sources],
+            layouts,
+            parts: vec![Part::default(); layouts.len()],
             nodes: HashMap::new(),
             odd_nodes: HashSet::new(),
             too_many_nodes: false,
             days: BTreeMap::new(),
-            sequences: vec![[0; BUCKETS]; sources],
-            sequence_shift: bits.saturating_sub(BUCKETS.ilog2()),
+            sequences: vec![[0; BUCKETS]; layouts.len()],
             shared: HashMap::new(),
-            tick: 0,
-            in_tick: HashMap::new(),
+            ticks: vec![(0, HashMap::new()); layouts.len()],
             first: None,
             repeats: 0,
             last_source: 0,
@@ -135,7 +131,7 @@ impl<'a> Tally<'a> {
 
     /// The parts of the sequence's range that are counted.
     pub(super) fn buckets(&self) -> usize {
-        BUCKETS.min(1 << self.fields.layout().sequence().bits().min(BUCKETS.ilog2()))
+        BUCKETS.min(1 << self.layouts[0].layout().sequence().bits().min(BUCKETS.ilog2()))
     }
 
     /// The next record in order.
@@ -144,7 +140,7 @@ impl<'a> Tally<'a> {
         let source = record.source();
         self.parts[source].ids += 1;
         self.rounding(record);
-        match self.fields.take(record.id) {
+        match self.layouts[source].take(record.id) {
             None => self.parts[source].too_wide.add(record),
             Some(taken) => self.taken(record, taken),
         }
@@ -157,7 +153,7 @@ impl<'a> Tally<'a> {
         if id > 1 << 53 {
             let part = &mut self.parts[record.source()];
             part.roundable += 1;
-            part.doubles.add(record, self.fields.bits());
+            part.doubles.add(record, self.layouts[record.source()].bits());
             // A rounded number of 18 or 19 digits ends with zeros: most others need no look. What is a double as it is, is no sign.
             let may_be = id < 100_000_000_000_000_000 || id.is_multiple_of(if id < 1_000_000_000_000_000_000 { 10 } else { 100 });
             if may_be && id as f64 as u64 != id && id_of_bits(id).looks_rounded() {
@@ -171,7 +167,7 @@ impl<'a> Tally<'a> {
         let source = record.source();
         let part = &mut self.parts[source];
         let Taken { tick, unix_ms, node, sequence } = taken;
-        match self.fields.when(unix_ms) {
+        match self.layouts[source].when(unix_ms) {
             When::Plausible => {}
             When::Future => {
                 part.future.add(record);
@@ -184,7 +180,8 @@ impl<'a> Tally<'a> {
         }
         // In order: the first is the earliest.
         part.times = Some((part.times.map_or(unix_ms, |(first, _)| first), unix_ms));
-        self.sequences[source][(sequence >> self.sequence_shift) as usize] += 1;
+        let shift = self.layouts[source].layout().sequence().bits().saturating_sub(BUCKETS.ilog2());
+        self.sequences[source][(sequence >> shift) as usize] += 1;
         self.day(source, unix_ms.div_euclid(DAY_MS));
         self.node(source, node, unix_ms);
         if self.parts.len() > 1 {
@@ -224,18 +221,20 @@ impl<'a> Tally<'a> {
     /// True if several sources have IDs of one node number in one tick.
     #[inline]
     fn meeting(&mut self, source: usize, tick: u64, node: u64) {
-        if tick != self.tick {
-            self.tick = tick;
+        let layout = self.layouts[source].number;
+        let (now, in_tick) = &mut self.ticks[layout];
+        if tick != *now {
+            *now = tick;
             // One tick with very many would have each later one clear as much.
-            if self.in_tick.capacity() > ROOMY { self.in_tick = HashMap::new() } else { self.in_tick.clear() }
+            if in_tick.capacity() > ROOMY { *in_tick = HashMap::new() } else { in_tick.clear() }
         }
-        let seen = self.in_tick.entry(node).or_insert(Seen::In(source));
+        let seen = in_tick.entry(node).or_insert(Seen::In(source));
         if let Seen::In(other) = *seen
             && other != source
         {
             *seen = Seen::Shared;
-            if self.shared.len() < MOST_NODES || self.shared.contains_key(&node) {
-                *self.shared.entry(node).or_default() += 1;
+            if self.shared.len() < MOST_NODES || self.shared.contains_key(&(layout, node)) {
+                *self.shared.entry((layout, node)).or_default() += 1;
             }
         }
     }

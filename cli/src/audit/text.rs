@@ -27,7 +27,7 @@ impl Audit<'_> {
                 findings::order(self.order(source)).to_owned(),
             ]);
         }
-        format!("layout  {}\n\n{}\n{}", self.fields.layout(), table.text(width), Told(self))
+        format!("layout  {}\n\n{}\n{}", self.shown_layouts(), table.text(width), Told(self))
     }
 }
 
@@ -43,7 +43,7 @@ impl Display for Told<'_> {
         for finding in &audit.findings {
             write!(f, "{}{}", wrapped(&format!("{}: {}", finding.kind, finding.says), 0, 2), wrapped(finding.mend, 2, 2))?;
             for example in finding.examples.iter().take(SHOWN) {
-                writeln!(f, "  line {}: {}", example.line, findings::id(audit.fields.layout(), example.id))?;
+                writeln!(f, "  line {}: {}", example.line, findings::id(audit.layouts[finding.source.unwrap_or(0)].layout(), example.id))?;
             }
             if let Some(reading) = finding.source.filter(|_| finding.kind == "broken").map(|source| audit.readings[source]) {
                 for broken in reading.examples.iter().take(SHOWN) {
@@ -54,7 +54,12 @@ impl Display for Told<'_> {
                 for overlap in audit.overlaps.iter().take(SHOWN) {
                     let sources: Vec<_> = overlap.uses.iter().map(|(source, _)| audit.names[*source]).collect();
                     let ticks = counted(overlap.ticks, "tick");
-                    writeln!(f, "  {}: {}; {ticks} in common", audit.fields.show_node(overlap.node), sources.join(", "))?;
+                    writeln!(
+                        f,
+                        "  {}: {}; {ticks} in common",
+                        audit.layouts[overlap.uses[0].0].show_node(overlap.node),
+                        sources.join(", ")
+                    )?;
                 }
             }
         }
@@ -66,7 +71,7 @@ impl Display for Told<'_> {
             for duplicate in audit.tally.examples.iter().take(SHOWN) {
                 let places: Vec<_> =
                     duplicate.places.iter().take(SHOWN).map(|(source, line)| format!("{} line {line}", audit.names[*source])).collect();
-                let text = format!("{}: {}", findings::id(audit.fields.layout(), duplicate.id), places.join(", "));
+                let text = format!("{}: {}", findings::id(audit.layouts[duplicate.places[0].0].layout(), duplicate.id), places.join(", "));
                 f.write_str(&wrapped(&text, 2, 4))?;
             }
         }

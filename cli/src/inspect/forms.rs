@@ -1,8 +1,9 @@
 //! The possible forms of a text: a number in some form, or an ID of 96 bits and more.
 
 use super::super::screen::grouped;
+use super::others::{self, Other};
 use frazil::admin::foreign::{Reason, Written, read, rounding};
-use frazil::{Id, ObjectId, TextFormat, Uuid, parse_uuid, uuid_unix_ms};
+use frazil::{Id, TextFormat};
 
 /// The value of the text.
 pub(super) enum Form {
@@ -14,22 +15,9 @@ pub(super) enum Form {
     Other(Other),
 }
 
-pub(super) struct Other {
-    pub(super) kind: String,
-    /// The time that is in it (Unix ms).
-    pub(super) unix_ms: Option<i64>,
-    pub(super) about: String,
-}
-
 /// The forms of a number that has been a double, and of one that is written as a float is, with all of its digits.
 pub(super) const DOUBLE: &str = "a double";
 pub(super) const FLOAT: &str = "a float";
-const BASE32: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const ULID: usize = 26;
-const KSUID: usize = 27;
-const KSUID_EPOCH_S: u64 = 1_400_000_000;
-const OBJECT_ID: usize = 24;
 
 const TID: &[u8] = b"234567abcdefghijklmnopqrstuvwxyz";
 const BASE64URL: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -37,10 +25,12 @@ const BASE64URL: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 const SHORTCODE: usize = 11;
 
 /// Everything that the text may be; nothing where it is no ID at all.
-pub(super) fn forms(text: &str) -> Vec<Form> {
-    let Found { text, of, shortcode } = found(text);
-    let others = [uuid(text), object_id(text), ulid(text), ksuid(text)];
-    let others: Vec<_> = others.into_iter().flatten().map(Form::Other).collect();
+pub(super) fn forms(whole: &str) -> Vec<Form> {
+    let Found { text, of, shortcode } = found(whole);
+    let is_none = |text: &str| read(text.as_bytes()) == Written::Refused(Reason::NotANumber);
+    // NumberLong("1"), ="1"
+    let text = if is_none(text) && !is_none(whole) { whole } else { text };
+    let others: Vec<_> = others::find(text).map(Form::Other).collect();
     if !others.is_empty() {
         return others;
     }
@@ -130,7 +120,7 @@ fn has_letters_of_both_cases(text: &str) -> bool {
 
 /// The media ID that a shortcode of Instagram stands for.
 fn shortcode_of(text: &str) -> Option<Form> {
-    let bytes: [u8; 8] = bytes(text, BASE64URL, |character| character)?;
+    let bytes: [u8; 8] = others::bytes(text, BASE64URL, |character| character)?;
     let id = i64::try_from(u64::from_be_bytes(bytes)).ok().and_then(|number| Id::new(number).ok())?;
     Some(Form::Number { id, how: "a shortcode", chance: 1.0, of: Some("instagram") })
 }
@@ -150,6 +140,9 @@ fn numbers(text: &str) -> Vec<Form> {
             };
             forms.push(of_unsigned(number, how));
         }
+        Written::Refused(Reason::Negative) if text.parse() == Ok(i32::MIN) => {
+            return vec![Form::NoId("the least integer of 32 bits: a program whose integers have 32 bits has lost the ID".to_owned())];
+        }
         Written::Refused(Reason::Negative) => {
             let digits = text.trim_start_matches('-').len();
             let unsigned =
@@ -168,7 +161,7 @@ fn numbers(text: &str) -> Vec<Form> {
         }
         // Hex may have an e between digits.
         Written::Refused(reason) if reason.is_lossy() && text.contains(['.', ',', '+']) => return scientific(text),
-        Written::Refused(reason) if matches!(reason, Reason::Ambiguous | Reason::Null) => {
+        Written::Refused(reason) if matches!(reason, Reason::Ambiguous | Reason::Null | Reason::NotWhole) => {
             return vec![Form::NoId(reason.meaning().to_owned())];
         }
         _ => {}
@@ -213,7 +206,14 @@ fn of_unsigned(number: u64, how: &'static str) -> Form {
 
 /// Reads an ID of which a spreadsheet, or a program that prints doubles, has left some digits.
 fn scientific(text: &str) -> Vec<Form> {
-    let text: String = text.chars().filter(|c| c.is_ascii_digit() || ".,eE+-".contains(*c)).collect::<String>().replace(',', ".");
+    let text: String = text
+        .rsplit('(')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| c.is_ascii_digit() || ".,eE+-".contains(*c))
+        .collect::<String>()
+        .replace(',', ".");
     let left = text.split(['e', 'E']).next().unwrap_or_default().bytes().filter(u8::is_ascii_digit).count();
     let id = text.parse().ok().filter(|number| (0.0..9.2e18).contains(number)).map(|number: f64| number as i64);
     let Some(id) = id.and_then(|number| Id::new(number).ok()) else { return Vec::new() };
@@ -227,68 +227,4 @@ fn scientific(text: &str) -> Vec<Form> {
         ))];
     }
     vec![Form::Number { id, how: DOUBLE, chance: 1.0, of: None }]
-}
-
-fn uuid(text: &str) -> Option<Other> {
-    let id = parse_uuid(text).ok()?;
-    let version = id.get_version_num();
-    let (kind, about) = match version {
-        _ if id == Uuid::nil() => ("the nil UUID".to_owned(), "all bits are 0: it stands for no ID"),
-        _ if id == Uuid::max() => ("the max UUID".to_owned(), "all bits are 1: it stands for no ID"),
-        _ if id.get_variant() != uuid::Variant::RFC4122 => {
-            ("a UUID of another variant".to_owned(), "no RFC 9562: an old Microsoft or Apollo GUID, or random bytes")
-        }
-        1 => ("a UUID of version 1".to_owned(), "time, clock sequence and the address of a network card"),
-        2 => ("a UUID of version 2".to_owned(), "DCE security, with a local user's number"),
-        3 => ("a UUID of version 3".to_owned(), "MD5 of a name: it holds no time"),
-        4 => ("a UUID of version 4".to_owned(), "122 random bits: it holds no time"),
-        5 => ("a UUID of version 5".to_owned(), "SHA-1 of a name: it holds no time"),
-        6 => ("a UUID of version 6".to_owned(), "version 1 with the time in front"),
-        7 => ("a UUID of version 7".to_owned(), "Unix milliseconds, then 74 random bits"),
-        8 => ("a UUID of version 8".to_owned(), "its bits mean what its maker says"),
-        _ => (format!("a UUID of version {version}"), "no version of RFC 9562: random bytes, perhaps"),
-    };
-    Some(Other { kind, unix_ms: uuid_unix_ms(id).ok(), about: about.to_owned() })
-}
-
-fn object_id(text: &str) -> Option<Other> {
-    let id: ObjectId = (text.len() == OBJECT_ID).then(|| text.parse().ok()).flatten()?;
-    let about = "seconds since 1970, 5 random bytes of the process, a counter of 3 bytes".to_owned();
-    Some(Other { kind: "an ObjectId of MongoDB".to_owned(), unix_ms: Some(id.unix_ms()), about })
-}
-
-/// The bits of a text in a base of digits, as `BYTES` bytes; `None` where they hold no such number.
-fn bytes<const BYTES: usize>(text: &str, alphabet: &[u8], digit: impl Fn(u8) -> u8) -> Option<[u8; BYTES]> {
-    let mut bytes = [0_u8; BYTES];
-    for character in text.bytes() {
-        let mut carry = alphabet.iter().position(|&one| one == digit(character))?;
-        for byte in bytes.iter_mut().rev() {
-            carry += usize::from(*byte) * alphabet.len();
-            *byte = (carry & 0xff) as u8;
-            carry >>= 8;
-        }
-        if carry != 0 {
-            return None;
-        }
-    }
-    Some(bytes)
-}
-
-fn ulid(text: &str) -> Option<Other> {
-    let crockford = |character: u8| match character.to_ascii_uppercase() {
-        b'O' => b'0',
-        b'I' | b'L' => b'1',
-        upper => upper,
-    };
-    let bytes: [u8; 16] = (text.len() == ULID).then(|| bytes(text, BASE32, crockford)).flatten()?;
-    let unix_ms = bytes[..6].iter().fold(0_i64, |ms, &byte| ms << 8 | i64::from(byte));
-    let about = format!("Unix milliseconds, then 80 random bits; as a UUID {}", Uuid::from_bytes(bytes));
-    Some(Other { kind: "a ULID".to_owned(), unix_ms: Some(unix_ms), about })
-}
-
-fn ksuid(text: &str) -> Option<Other> {
-    let bytes: [u8; 20] = (text.len() == KSUID).then(|| bytes(text, BASE62, |character| character)).flatten()?;
-    let seconds = bytes[..4].iter().fold(0_u64, |seconds, &byte| seconds << 8 | u64::from(byte)) + KSUID_EPOCH_S;
-    let about = "seconds since 2014-05-13T16:53:20Z, then 128 random bits".to_owned();
-    Some(Other { kind: "a KSUID".to_owned(), unix_ms: Some((seconds * 1000) as i64), about })
 }

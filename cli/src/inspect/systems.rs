@@ -1,6 +1,6 @@
 //! The systems whose IDs may be met: the presets, and others with other epochs or widths.
 
-use frazil::admin::{Policies, Start, of_layout};
+use frazil::admin::{Policies, Start, id_of_bits, of_layout, spec_error};
 use frazil::bindings::parse_instant;
 use frazil::{Id, Layout, Result};
 
@@ -32,9 +32,7 @@ pub(super) enum Sequence {
 
 pub(in super::super) struct System {
     pub(in super::super) name: &'static str,
-    /// Moves the bits of its IDs to where `layout` has them, and the order in which its IDs have them; `None` for a number that it
-    /// cannot make.
-    moved: Option<(fn(u64) -> Option<u64>, &'static str)>,
+    moved: Option<Moved>,
     pub(in super::super) layout: Layout,
     pub(super) start: Start,
     pub(super) nodes: Nodes,
@@ -49,108 +47,54 @@ pub(in super::super) struct System {
     pub(super) end_ms: Option<i64>,
 }
 
-/// A system as it is written down: its name, the spec line that says its layout and start policy, its first day, and its last one if it
-/// has ended.
-#[derive(Clone, Copy)]
-struct Entry(&'static str, &'static str, Nodes, Sequence, f64, &'static str, Option<&'static str>);
+/// Twitter's datacenters had other numbers before 2015, as published statuses show.
+const DATACENTERS_BEFORE_2015: &[u64] = &[0, 1, 4];
+const DATACENTERS: &[u64] = &[10, 11, 13];
 
-/// The systems whose IDs are public. Twitter's datacenters had other numbers before 2015 (seen in published statuses).
-const PUBLIC: &[Entry] = &[
-    Entry("twitter", "twitter", Nodes::Among(&[0, 1, 4]), Sequence::Starts, 0.4, "2010-11-04", Some("2015-01-16")),
-    Entry("twitter", "twitter", Nodes::Among(&[10, 11, 13]), Sequence::CountsOn, 1.0, "2015-01-01", None),
-    Entry("discord", "discord", Nodes::Counted, Sequence::CountsOn, 1.0, "2015-02-01", None),
-    // A user's logical shard, of thousands; a database's sequence, modulo 1024.
-    Entry("instagram", "instagram", Nodes::Any, Sequence::Rounds, 0.6, "2011-08-24", None),
-    // github.com/mastodon/mastodon: Mastodon::Snowflake, 16 bits of a hash and a sequence.
-    Entry("Mastodon", "layout='time:47@1ms sequence:16 epoch:1970-01-01' start=zero", Nodes::Any, Sequence::Any, 0.3, "2016-10-06", None),
-    // github.com/obsidianforensics/unfurl, parse_linkedin.py: what the lower bits mean is not known.
-    Entry(
-        "LinkedIn",
-        "layout='time:41@1ms rest:10 sequence:12 epoch:1970-01-01' start=zero",
-        Nodes::Any,
-        Sequence::Any,
-        0.3,
-        "2013-01-01",
-        None,
-    ),
-];
-
-/// The systems whose IDs are met by those who run them.
-const PRIVATE: &[Entry] = &[
-    // Many a library counts from Twitter's epoch: github.com/bwmarrin/snowflake, Hutool.
-    Entry("twitter", "twitter", Nodes::Counted, Sequence::Starts, 0.1, "2010-11-04", None),
-    Entry("standard", "standard", Nodes::Counted, Sequence::Starts, 0.03, "2025-01-01", None),
-    Entry("simple", "simple", Nodes::Counted, Sequence::Starts, 0.01, "2020-07-31", None),
-    Entry("leaf", "leaf", Nodes::Counted, Sequence::Starts, 0.01, "2017-01-01", None),
-    Entry("shardingsphere", "shardingsphere", Nodes::Counted, Sequence::Starts, 0.01, "2016-11-01", None),
-    // It counts from midnight in the JVM's zone.
-    Entry("ShardingSphere in UTC+8", "shardingsphere epoch=1477929600000", Nodes::Counted, Sequence::Starts, 0.01, "2016-11-01", None),
-    Entry("baidu", "baidu", Nodes::Counted, Sequence::Starts, 0.02, "2016-05-20", None),
-    // As its README configures it, in UTC+8.
-    Entry(
-        "UidGenerator by its README",
-        "layout='time:29@1s worker:21 sequence:13 epoch:2016-09-19T16:00:00Z' start=zero",
-        Nodes::Counted,
-        Sequence::Starts,
-        0.02,
-        "2016-11-01",
-        None,
-    ),
-    // The lower half of a private address, unless the program gives another.
-    Entry("sonyflake", "sonyflake", Nodes::Spread, Sequence::Starts, 0.02, "2025-01-01", None),
-    // github.com/sony/sonyflake, version 1: its default StartTime.
-    Entry("Sonyflake v1", "sonyflake epoch=2014-09-01", Nodes::Spread, Sequence::Starts, 0.03, "2014-12-01", None),
-    Entry("game", "game", Nodes::Counted, Sequence::Starts, 0.01, "2025-01-01", None),
-    Entry("game16", "game16", Nodes::Counted, Sequence::Starts, 0.01, "2025-01-01", None),
-    Entry("js53", "js53", Nodes::Counted, Sequence::Starts, 0.01, "2025-01-01", None),
-    // github.com/Ahoo-Wang/CosId: CosId.COSID_EPOCH.
-    Entry(
-        "CosId",
-        "layout='time:41@1ms machine:10 sequence:12 epoch:1577203200000' start=zero",
-        Nodes::Counted,
-        Sequence::CountsOn,
-        0.02,
-        "2021-06-01",
-        None,
-    ),
-    // github.com/f4b6a3/tsid-creator, and Hypersistence TSID: the counter begins at random.
-    Entry(
-        "TSID",
-        "layout='time:41@1ms node:10 sequence:12 epoch:2020-01-01' start=zero",
-        Nodes::Any,
-        Sequence::Any,
-        0.05,
-        "2020-04-01",
-        None,
-    ),
-    // Snowflakes that count from 1970, as many do that are written at home.
-    Entry(
-        "a Snowflake since 1970",
-        "layout='time:41@1ms worker:10 sequence:12 epoch:1970-01-01' start=zero",
-        Nodes::Counted,
-        Sequence::Starts,
-        0.03,
-        "2010-11-04",
-        None,
-    ),
-    Entry(
-        "a Snowflake since 1970 in UTC+8",
-        "layout='time:41@1ms worker:5 datacenter:5 sequence:12 epoch:1969-12-31T16:00:00Z' start=zero",
-        Nodes::Counted,
-        Sequence::Starts,
-        0.01,
-        "2010-11-04",
-        None,
-    ),
-];
-
-/// Systems that are met seldom: the name, the layout, the node numbers, the sequence, the weight, and the first day.
+/// The systems whose IDs are public: the name, a spec or the fields of a layout whose ticks begin at 0, the node numbers, the sequence, the
+/// weight, the first day, and the last one if it has ended.
 ///
-/// pgEdge: snowflake.c, and its older pages. InfluxDB: pkg/snowflake. Hazelcast: FlakeIdGeneratorConfig.java. RisingWave: row_id.rs.
-/// Pixelfed: SnowflakeService.php. DolphinScheduler: CodeGenerateUtils.java. TiDB: tikv's physicalShiftBits. Yitter: IdGeneratorOptions.
-/// Seata: IdWorker.java. CAP: ISnowflakeId.Default.cs. Bluesky: tid.ts. Nextcloud: SnowflakeGenerator.php. Sentry: snowflake.py.
-const OTHERS: &str = "\
+/// Instagram: a user's logical shard, of thousands, and a database's sequence modulo 1024. Mastodon: Mastodon::Snowflake, 16 bits of a hash
+/// and a sequence. LinkedIn: github.com/obsidianforensics/unfurl, parse_linkedin.py; the meaning of the lower bits is not known. Bluesky:
+/// tid.ts.
+const PUBLIC: &str = "\
+twitter|twitter|before 2015|starts|0.4|2010-11-04|2015-01-16
+twitter|twitter|since 2015|counts on|1.0|2015-01-01
+discord|discord|counted|counts on|1.0|2015-02-01
+instagram|instagram|any|rounds|0.6|2011-08-24
+Mastodon|time:47@1ms sequence:16 epoch:1970-01-01|any|any|0.3|2016-10-06
+LinkedIn|time:41@1ms rest:10 sequence:12 epoch:1970-01-01|any|any|0.3|2013-01-01
+Bluesky|time:43@1ms us:10 sequence:10 epoch:1970-01-01|any|any|0.3|2022-11-01";
+
+/// The systems whose IDs are met by those who run them, in the same form.
+///
+/// Many a library counts from Twitter's epoch: github.com/bwmarrin/snowflake, Hutool. ShardingSphere counts from midnight in the JVM's zone,
+/// and UidGenerator's README is in UTC+8. Sonyflake takes the lower half of a private address, unless the program gives another; version 1
+/// had its default StartTime. CosId: CosId.COSID_EPOCH. TSID: github.com/f4b6a3/tsid-creator, and Hypersistence TSID, whose counter begins
+/// at random. Those since 1970 are written at home. pgEdge: snowflake.c, and its older pages. InfluxDB: pkg/snowflake. Hazelcast:
+/// FlakeIdGeneratorConfig.java. RisingWave: row_id.rs. Pixelfed: SnowflakeService.php. DolphinScheduler: CodeGenerateUtils.java. TiDB:
+/// tikv's physicalShiftBits. Yitter: IdGeneratorOptions. Seata: IdWorker.java. CAP: ISnowflakeId.Default.cs. Nextcloud:
+/// SnowflakeGenerator.php. Sentry: snowflake.py.
+const PRIVATE: &str = "\
+twitter|twitter|counted|starts|0.1|2010-11-04
+standard|standard|counted|starts|0.03|2025-01-01
+simple|simple|counted|starts|0.01|2020-07-31
+leaf|leaf|counted|starts|0.01|2017-01-01
+shardingsphere|shardingsphere|counted|starts|0.01|2016-11-01
+ShardingSphere in UTC+8|shardingsphere epoch=1477929600000|counted|starts|0.01|2016-11-01
+baidu|baidu|counted|starts|0.02|2016-05-20
+UidGenerator by its README|time:29@1s worker:21 sequence:13 epoch:2016-09-19T16:00:00Z|counted|starts|0.02|2016-11-01
+sonyflake|sonyflake|spread|starts|0.02|2025-01-01
+Sonyflake v1|sonyflake epoch=2014-09-01|spread|starts|0.03|2014-12-01
+game|game|counted|starts|0.01|2025-01-01
+game16|game16|counted|starts|0.01|2025-01-01
+js53|js53|counted|starts|0.01|2025-01-01
+CosId|time:41@1ms machine:10 sequence:12 epoch:1577203200000|counted|counts on|0.02|2021-06-01
+TSID|time:41@1ms node:10 sequence:12 epoch:2020-01-01|any|any|0.05|2020-04-01
+a Snowflake since 1970|time:41@1ms worker:10 sequence:12 epoch:1970-01-01|counted|starts|0.03|2010-11-04
+a Snowflake since 1970 in UTC+8|time:41@1ms worker:5 datacenter:5 sequence:12 epoch:1969-12-31T16:00:00Z|counted|starts|0.01|2010-11-04
 Yitter|time:51@1ms worker:6 sequence:6 epoch:1582136402000|counted|counts on|0.03|2020-04-01
+Yitter for .NET|time:51@1ms worker:6 sequence:6 epoch:1582165202020|counted|counts on|0.03|2020-04-01
 pgEdge|time:41@1ms node:10 sequence:12 epoch:2023-01-01|counted|starts|0.01|2023-06-01
 pgEdge, sequence first|time:41@1ms sequence:12 node:10 epoch:2023-01-01|counted|starts|0.01|2023-06-01
 InfluxDB|time:41@1ms machine:10 sequence:12 epoch:1491696000000|any|starts|0.01|2017-06-01
@@ -161,67 +105,77 @@ DolphinScheduler|time:41@1ms machine:5 sequence:5 epoch:1609430400000|any|starts
 TiDB's timestamps|time:45@1ms sequence:18 epoch:1970-01-01|counted|starts|0.01|2017-01-01
 Seata|time:41@1ms worker:10 sequence:12 epoch:1588435200000|spread|rounds|0.02|2020-06-01
 CAP|time:41@1ms worker:10 sequence:12 epoch:1288834974657|spread|rounds|0.02|2021-01-01
-Bluesky|time:43@1ms us:10 sequence:10 epoch:1970-01-01|any|any|0.3|2022-11-01
 CockroachDB|time:40@1ms us10:7 node:15 sequence:1 epoch:2015-01-01|counted|starts|0.03|2015-06-01
 CockroachDB, unordered|time:40@1ms us10:7 node:15 sequence:1 epoch:2015-01-01|counted|starts|0.01|2021-05-01
 Nextcloud|time:41@1ms server:9 cli:1 sequence:12 epoch:2025-10-01|counted|starts|0.02|2025-11-01
 Sentry|time:32@1s region:12 sequence:4 epoch:2022-04-26|counted|starts|0.02|2022-06-01
 UUID_SHORT|time:32@1s server:7 sequence:24 epoch:1970-01-01|counted|counts on|0.002|2010-01-01";
 
-fn others() -> impl Iterator<Item = Entry> {
-    OTHERS.lines().filter_map(|line| {
-        let mut cells = line.split('|');
-        let (name, layout) = (cells.next()?, cells.next()?);
-        let nodes = match cells.next()? {
-            "counted" => Nodes::Counted,
-            "spread" => Nodes::Spread,
-            _ => Nodes::Any,
-        };
-        let sequence = match cells.next()? {
-            "starts" => Sequence::Starts,
-            "counts on" => Sequence::CountsOn,
-            "rounds" => Sequence::Rounds,
-            _ => Sequence::Any,
-        };
-        Some(Entry(name, layout, nodes, sequence, cells.next()?.parse().ok()?, cells.next()?, None))
-    })
+/// The bits of systems whose IDs do not begin with whole milliseconds or seconds. They are read, and never minted.
+#[derive(Clone, Copy)]
+struct Moved {
+    /// Moves the bits to where `layout` has them; `None` for a number that the system cannot make.
+    read: fn(u64) -> Option<u64>,
+    /// Moves them back, where its IDs are in order of time below the bits in front.
+    back: Option<fn(u64) -> u64>,
+    /// The order in which its IDs have them.
+    order: &'static str,
 }
 
-/// The move of the bits of systems whose IDs do not begin with whole milliseconds or seconds, and the order in which their IDs have them.
-/// They are read, and never minted.
-fn moved(name: &str) -> Option<(fn(u64) -> Option<u64>, &'static str)> {
-    Some(match name {
+fn moved(name: &str) -> Option<Moved> {
+    type Read = fn(u64) -> Option<u64>;
+    type Back = Option<fn(u64) -> u64>;
+    let (read, back, order): (Read, Back, _) = match name {
         // Seata reads the clock at its start, and counts on from there.
-        "Seata" => (node_first, "worker:10 time:41@1ms sequence:12 epoch:1588435200000"),
-        "CAP" => (node_first, "worker:10 time:41@1ms sequence:12 epoch:1288834974657"),
-        "Bluesky" => (|id| Some(((id >> 10) / 1000) << 20 | (id >> 10) % 1000 << 10 | id & 0x3ff), "time:53@1us clock:10 epoch:1970-01-01"),
-        "CockroachDB" => (row_id, "time:48@10us node:15 epoch:2015-01-01"),
-        "CockroachDB, unordered" => {
-            (|id| row_id((id >> 15).reverse_bits() >> 16 << 15 | id & 0x7fff), "time:48@10us, its bits reversed, node:15 epoch:2015-01-01")
-        }
+        "Seata" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1588435200000"),
+        "CAP" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1288834974657"),
+        "Bluesky" => (
+            |id| Some(((id >> 10) / 1000) << 20 | ((id >> 10) % 1000) << 10 | id & 0x3ff),
+            Some(|bits| ((bits >> 20) * 1000 + (bits >> 10 & 0x3ff).min(999)) << 10 | bits & 0x3ff),
+            "time:53@1us clock:10 epoch:1970-01-01",
+        ),
+        "CockroachDB" => (
+            row_id,
+            Some(|bits| ((bits >> 23) * 100 + (bits >> 16 & 0x7f).min(99)) << 15 | bits >> 1 & 0x7fff),
+            "time:48@10us node:15 epoch:2015-01-01",
+        ),
+        "CockroachDB, unordered" => (
+            |id| row_id((id >> 15).reverse_bits() >> 16 << 15 | id & 0x7fff),
+            None,
+            "time:48@10us, its bits reversed, node:15 epoch:2015-01-01",
+        ),
         "Nextcloud" => (
             |id| ((id >> 22) & 0x3ff < 1000).then_some(((id >> 32) * 1000 + (id >> 22 & 0x3ff)) << 22 | id & 0x3f_ffff),
+            Some(|bits| ((bits >> 22) / 1000) << 32 | ((bits >> 22) % 1000) << 22 | bits & 0x3f_ffff),
             "seconds:31@1s milliseconds:10 server:9 cli:1 sequence:12 epoch:2025-10-01",
         ),
         // The version is a constant, its bits mirrored.
-        "Sentry" => {
-            (|id| (id >> 48 == 16).then_some(id & 0xffff_ffff_ffff), "version:5=16 time:32@1s region:12 sequence:4 epoch:2022-04-26")
-        }
+        "Sentry" => (
+            |id| (id >> 48 == 16).then_some(id & 0xffff_ffff_ffff),
+            Some(|bits| 16 << 48 | bits),
+            "version:5=16 time:32@1s region:12 sequence:4 epoch:2022-04-26",
+        ),
         "UUID_SHORT" => (
             |id| Some((id >> 24 & 0xffff_ffff) << 31 | (id >> 56) << 24 | id & 0xff_ffff),
+            None,
             "server:8 start:32@1s counter:24 epoch:1970-01-01",
         ),
         _ => return None,
-    })
+    };
+    Some(Moved { read, back, order })
 }
 
 fn node_first(id: u64) -> Option<u64> {
     Some((id >> 12 & 0x1ff_ffff_ffff) << 22 | (id >> 53) << 12 | id & 0xfff)
 }
 
+fn without_node(bits: u64) -> u64 {
+    (bits >> 22) << 12 | bits & 0xfff
+}
+
 fn row_id(id: u64) -> Option<u64> {
     let (time, node) = (id >> 15, id & 0x7fff);
-    (time / 100 < 1 << 40).then_some(time / 100 << 23 | time % 100 << 16 | node << 1)
+    (time / 100 < 1 << 40).then_some((time / 100) << 23 | (time % 100) << 16 | node << 1)
 }
 
 impl System {
@@ -229,22 +183,38 @@ impl System {
     pub(in super::super) fn read(&self, id: Id) -> Option<Id> {
         match self.moved {
             None => Some(id),
-            Some((moved, _)) => moved(id.get() as u64).and_then(|bits| Id::new(bits as i64).ok()),
+            Some(moved) => (moved.read)(id.get() as u64).and_then(|bits| Id::new(bits as i64).ok()),
         }
     }
 
     /// The order of the fields, where it is not that of `layout`.
-    pub(super) fn order(&self) -> Option<&'static str> {
-        self.moved.map(|(_, order)| order)
+    pub(in super::super) fn order(&self) -> Option<&'static str> {
+        self.moved.map(|moved| moved.order)
+    }
+
+    /// The bits of `layout` where its IDs have them, and the bits below a node number in front of the time.
+    ///
+    /// # Errors
+    /// `SPEC` for a system whose IDs are not in order of time.
+    pub(in super::super) fn back(&self, id: Id) -> Result<(Id, Option<u64>)> {
+        let Some(moved) = self.moved else { return Ok((id, None)) };
+        let unordered = || spec_error(format!("the IDs of {} have no order of time: {}", self.name, moved.order));
+        let below = moved.order.starts_with("worker").then_some((1 << 53) - 1);
+        let bits = moved.back.ok_or_else(unordered)?(id.get() as u64);
+        Ok((id_of_bits(bits.min(i64::MAX as u64)), below))
     }
 }
 
-/// The system of a name that is none of a preset: those that are read, and never minted.
+/// The layout of a preset, of fields or of a spec; or of a system that is read, and never minted.
 ///
 /// # Errors
-/// As [`all`].
-pub(in super::super) fn find(name: &str) -> Result<Option<System>> {
-    Ok(all()?.into_iter().find(|system| system.name.eq_ignore_ascii_case(name)))
+/// As [`of_layout`].
+pub(in super::super) fn layout_of(text: &str) -> Result<(Layout, Option<System>)> {
+    let system = |error| all()?.into_iter().find(|system| system.name.eq_ignore_ascii_case(text)).ok_or(error);
+    match of_layout(text) {
+        Ok((layout, _)) => Ok((layout, None)),
+        Err(error) => system(error).map(|system| (system.layout.clone(), Some(system))),
+    }
 }
 
 /// All of them; the more usual ones first where nothing else tells them apart.
@@ -252,15 +222,39 @@ pub(in super::super) fn find(name: &str) -> Result<Option<System>> {
 /// # Errors
 /// None but a mistake in the tables.
 pub(super) fn all() -> Result<Vec<System>> {
-    let others = others().map(|entry| (entry, false));
-    let entries = PUBLIC.iter().map(|entry| (*entry, true)).chain(PRIVATE.iter().map(|entry| (*entry, false))).chain(others);
-    let systems = entries.map(|(Entry(name, line, nodes, sequence, weight, begin, end), is_public)| {
-        let (moved, is_public) = (moved(name), is_public || name == "Bluesky");
-        let line = if line.starts_with("time:") { format!("layout='{line}' start=zero") } else { line.to_owned() };
-        let (layout, Policies { start, .. }) = of_layout(&line)?;
-        let day = |text| parse_instant("life", text);
-        let (begin_ms, end_ms) = (day(begin)?, end.map(day).transpose()?);
-        Ok(System { name, moved, layout, start, nodes, sequence, weight, is_public, begin_ms, end_ms })
-    });
-    systems.collect()
+    let rows = PUBLIC.lines().map(|row| (row, true)).chain(PRIVATE.lines().map(|row| (row, false)));
+    rows.map(|(row, is_public)| parse(row, is_public)).collect()
+}
+
+fn parse(row: &'static str, is_public: bool) -> Result<System> {
+    let cells: Vec<_> = row.split('|').collect();
+    let [name, line, nodes, sequence, weight, begin, end @ ..] = cells.as_slice() else {
+        return Err(spec_error(format!("{row} lacks a cell")));
+    };
+    let line = if line.starts_with("time:") { format!("layout='{line}' start=zero") } else { (*line).to_owned() };
+    let (layout, Policies { start, .. }) = of_layout(&line)?;
+    let day = |text| parse_instant("life", text);
+    Ok(System {
+        name,
+        moved: moved(name),
+        layout,
+        start,
+        nodes: match *nodes {
+            "counted" => Nodes::Counted,
+            "spread" => Nodes::Spread,
+            "before 2015" => Nodes::Among(DATACENTERS_BEFORE_2015),
+            "since 2015" => Nodes::Among(DATACENTERS),
+            _ => Nodes::Any,
+        },
+        sequence: match *sequence {
+            "starts" => Sequence::Starts,
+            "counts on" => Sequence::CountsOn,
+            "rounds" => Sequence::Rounds,
+            _ => Sequence::Any,
+        },
+        weight: weight.parse().map_err(|error| spec_error(format!("{row}: {error}")))?,
+        is_public,
+        begin_ms: day(begin)?,
+        end_ms: end.first().map(|end| day(end)).transpose()?,
+    })
 }

@@ -302,6 +302,47 @@ fn ranges_of_time() {
 }
 
 #[test]
+fn ranges_and_sql_of_systems_that_are_only_read() {
+    for (name, below) in [
+        ("Bluesky", None),
+        ("CockroachDB", None),
+        ("Nextcloud", None),
+        ("Sentry", None),
+        ("Yitter", None),
+        ("pgedge", None),
+        ("Seata", Some("9007199254740991")),
+        ("CAP", Some("9007199254740991")),
+    ] {
+        let arguments = ["range", name, "--from", "2026-01-01T00:00:01Z", "--to", "2026-01-02T00:00:01Z"];
+        let told = json(&[&arguments[..], &["--json"]].concat());
+        // The first of a second looks rounded, and is noted.
+        let decoded = |id: &str| serde_json::from_str::<Value>(&frazil(&["decode", name, "--json", id]).1).unwrap();
+        let time = |id: &str| decoded(id)["unix_ms"].as_i64().unwrap();
+        let (first, last) = (told["first"].as_str().unwrap(), told["last"].as_str().unwrap());
+        assert_eq!(time(first), 1_767_225_601_000, "{name}: {told}");
+        // Sentry counts seconds.
+        assert!(matches!(time(last), 1_767_312_000_000 | 1_767_312_000_999 | 1_767_312_000_001..), "{name}: {last}");
+        assert!(time(last) < 1_767_312_001_000, "{name}: {last}");
+        let after = (last.parse::<u64>().unwrap() + 1).to_string();
+        assert!(below.is_some() || name == "Nextcloud" || time(&after) >= 1_767_312_001_000, "{name}: {after}");
+        assert_eq!(told["below"].as_str(), below, "{told}");
+        let id = below.map_or_else(|| "id".to_owned(), |below| format!("(id & {below})"));
+        assert!(good(&arguments).ends_with(&format!("SQL    {id} BETWEEN {first} AND {last}\n")));
+    }
+    assert!(json(&["range", "Nextcloud", "--json"])["last"].as_str().unwrap().parse::<i64>().is_ok());
+    let (status, _, err) = frazil(&["range", "CockroachDB, unordered", "--from", "2026-01-01"]);
+    assert!(status == 1 && err.starts_with("frazil: SPEC: the IDs of CockroachDB, unordered have no order of time: "), "{err}");
+    assert!(
+        good(&["sql", "postgresql", "Yitter"])
+            .contains("-- Made by: frazil sql postgresql 'time:51@1ms worker:6 sequence:6 epoch:1582136402000'")
+    );
+    let (status, _, err) = frazil(&["sql", "postgresql", "Bluesky"]);
+    assert!(status == 1 && err.starts_with("frazil: SPEC: the IDs of Bluesky are time:53@1us clock:10"), "{err}");
+    let (_, _, err) = frazil(&["sql", "postgresql", "Blueski"]);
+    assert!(err.starts_with("frazil: SPEC: "), "{err}");
+}
+
+#[test]
 fn the_presets_are_listed() {
     let table = good(&["layouts"]);
     let told = json(&["layouts", "--json"]);
@@ -356,6 +397,39 @@ fn foreign_writing_is_read_alike_by_decode_and_inspect() {
     let (status, _, err) = frazil(&["decode", "twitter", "1497549923779084300"]);
     assert!(status == 0 && err.contains("may have been rounded by a JavaScript number: 257 IDs become this number"), "{err}");
     assert_eq!(frazil(&["decode", "twitter", TWITTER]).2, "");
+}
+
+/// `decode` and `inspect` read the same number, whatever other programs write around its digits.
+#[test]
+fn foreign_writing_is_read_alike() {
+    let id = "250318245867245581";
+    for text in [
+        "00250318245867245581",
+        "250318245867245581.0",
+        "2.50318245867245581E17",
+        "250,318,245,867,245,581",
+        "'250318245867245581",
+        "=\"250318245867245581\"",
+        "NumberLong(\"250318245867245581\")",
+        "NumberLong(250318245867245581)",
+        "np.int64(250318245867245581)",
+        "Long.valueOf(250318245867245581L)",
+        "Some(250318245867245581)",
+        "{\"$numberLong\":\"250318245867245581\"}",
+        "250318245867245581ULL",
+    ] {
+        assert_eq!(json(&["decode", "twitter", "--json", text])["id"], id, "{text}");
+        assert_eq!(json(&["inspect", "--json", text])["numbers"][0]["id"], id, "{text}");
+    }
+    for (text, says) in [
+        ("np.float64(2.50318e+17)", "6 of its digits are left"),
+        ("250318245867245581.5", "not a whole number"),
+        ("-2147483648", "the least integer of 32 bits"),
+        ("NULL", "NULL"),
+    ] {
+        let (_, out, _) = frazil(&["inspect", "--", text]);
+        assert!(out.contains(says), "{text}: {out}");
+    }
 }
 
 /// Pairs that were published: what a program left, and the ID.

@@ -287,7 +287,7 @@ fn part_of_a_source_is_rounded_and_round_numbers_are_not() {
 fn partly(every: usize, rounded: impl Fn(u64) -> u64) -> String {
     let layout = Layout::parse("standard").unwrap();
     let id = |n: u64| layout.compose(1_764_000_000_000 + n as i64 * 977, &[("node", 885)], n * 7 % 16).unwrap().get() as u64;
-    lines((0..2_000).map(|n| if n as usize % every == 0 { rounded(id(n)) } else { id(n) }))
+    lines((0..2_000).map(|n| if (n as usize).is_multiple_of(every) { rounded(id(n)) } else { id(n) }))
 }
 
 /// No single row tips the verdict, and the share is told.
@@ -313,7 +313,7 @@ fn the_share_that_was_rounded_is_estimated() {
             let finding = told["findings"].as_array().unwrap().iter().find(|finding| finding["kind"] == "rounded").unwrap();
             let count = finding["count"].as_u64().unwrap();
             // Some of the rounded IDs are as they were, or have another mark by chance.
-            assert!((300..=2_100).contains(&(count * every as u64)), "{file}: {finding}");
+            assert!((1_600..=2_400).contains(&(count * every as u64)), "{file}: {finding}");
         }
     }
     // All but one, and six of another sequence.
@@ -329,11 +329,16 @@ fn a_total_failure_is_a_finding_with_a_report() {
     folder
         .write("exponent.csv", "id\n1.7633534556211896e+18\n1.7633534925562307e+18\n")
         .write("words.txt", b"id\n\xff\n")
-        .write("nulls.txt", "NULL\n\\N\nNA\n");
+        .write("nulls.txt", "NULL\n\\N\nNA\n")
+        .write("pretty.json", "[\n  {\n    \"id\": 1763353455621189632\n  }\n]\n")
+        .write("awk.txt", "2147483647\n2147483647\n")
+        .write("busybox.txt", "-2147483648\n");
     for (name, reason, instead) in [
         ("exponent.csv", "its digits are lost", "CAST(id AS text)"),
         ("words.txt", "not UTF-8", "save the file as UTF-8"),
         ("nulls.txt", "NULL", "IS NOT NULL"),
+        ("pretty.json", "not a line of JSON", "write each object on a line of its own"),
+        ("busybox.txt", "negative", "lost to 32 bits"),
     ] {
         let (status, out, err) = folder.audit(&["twitter", name, "--out", "out"]);
         let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -341,6 +346,8 @@ fn a_total_failure_is_a_finding_with_a_report() {
         assert!(folder.read("out/report.html").contains("without an ID"));
         fs::remove_dir_all(folder.0.join("out")).unwrap();
     }
+    let (_, out, _) = folder.audit(&["twitter", "awk.txt", "--out", "out"]);
+    assert!(out.contains("the largest integer of 32 bits"), "{out}");
 }
 
 /// Every way of writing an ID gives it, or one reason; the same file in other forms says the same.
@@ -357,6 +364,7 @@ fn other_forms_of_a_source() {
         .write("quoted.csv", format!("name,id\n\"a,\",'{a}\nb,\"=\"\"{b}\"\"\"\n"))
         .write("mongo.jsonl", format!("{{\"_id\":{{\"$numberLong\":\"{a}\"}}}}\n{{\"_id\":{{\"$numberLong\":\"{b}\"}}}}\n"))
         .write("array.json", format!("[\n{{\"id\":{a}}},\n{{\"id\":\"{b}\"}}\n]\n"))
+        .write("line.json", format!("[{{\"id\":{a}}},{{\"id\":\"{b}\"}}]"))
         .write("insert.sql", format!("INSERT INTO t (n, id) VALUES ('(', {a}), (NULL, {b});\n"))
         .write("copy.sql", format!("COPY t (n, id) FROM stdin;\nx\t{a}\n\\N\t{b}\n\\.\n"))
         .write("zeros.txt", format!("0{a}\n+{b}\n"))
@@ -371,6 +379,7 @@ fn other_forms_of_a_source() {
         "quoted.csv",
         "mongo.jsonl",
         "array.json",
+        "line.json",
         "insert.sql",
         "copy.sql",
         "zeros.txt",
@@ -391,6 +400,87 @@ fn other_forms_of_a_source() {
     assert!(status == 1 && err.starts_with("frazil: OUT_OF_RANGE: --delimiter='x'"), "{err}");
 }
 
+/// `LAYOUT=SOURCE`: each source is read by its own layout, node numbers are compared within one, and the same ID in both is found.
+#[test]
+fn sources_may_have_layouts_of_their_own() {
+    let folder = Folder::new("layouts");
+    let (old, new) = (minted("twitter", 1, 5), minted("standard", 1, 5));
+    folder.write("old.txt", lines(old.iter().copied())).write("new.txt", lines(new.iter().copied().chain([old[3]])));
+    folder.write("a=b.txt", lines(new.iter().copied())).write("own.txt", lines(minted("twitter", 1, 3)));
+    let (status, told) = folder.json(&["twitter", "old.txt", "standard=new.txt"]);
+    assert_eq!((status, kinds(&told)), (3, BTreeSet::from(["duplicates", "future"])), "{told}");
+    assert_eq!(told["sources"][0]["future"], 0, "{told}");
+    assert_eq!(told["sources"][1]["ids"], new.len() + 1);
+    assert!(told["overlaps"].as_array().unwrap().is_empty(), "{told}");
+    let layout = told["layout"].as_str().unwrap();
+    assert!(layout.contains("epoch:1288834974657 (old.txt), ") && layout.ends_with("epoch:1735689600000 (new.txt)"), "{layout}");
+    // A name may have the sign too, also behind a layout of fields.
+    let (_, told) = folder.json(&["twitter", "time:41@1ms node:10 sequence:12 epoch:2025-01-01=a=b.txt", "own.txt"]);
+    assert_eq!((&told["sources"][0]["ids"], &told["sources"][0]["name"]), (&new.len().into(), &"a=b.txt".into()), "{told}");
+    for (source, says) in [
+        ("standrad=new.txt", "frazil: SPEC: there is no preset \"standrad\""),
+        ("standard=", "frazil: INPUT: the source standard= cannot be read"),
+        ("=new.txt", "frazil: INPUT: the source =new.txt cannot be read"),
+        ("standard=none.txt", "frazil: INPUT: the source none.txt cannot be read"),
+    ] {
+        let (status, _, err) = folder.audit(&["twitter", source, "--out", "o"]);
+        assert!(status == 1 && err.starts_with(says), "{source}: {err}");
+    }
+    let (status, _, err) =
+        folder.audit(&["twitter", "old.txt", "standard=new.txt", "--remap", "twitter datacenter=30 worker=3", "--out", "o"]);
+    assert!(status == 1 && err.starts_with("frazil: SPEC: --remap makes IDs of ") && err.contains("one layout is meant"), "{err}");
+}
+
+#[test]
+fn a_database_of_sqlite_is_a_source() {
+    let folder = Folder::new("sqlite");
+    let sql = |file: &str, sql: &str| Command::new("sqlite3").args([file, sql]).current_dir(&folder.0).status();
+    let (a, b) = (id(1, 7, 0), id(2, 7, 0));
+    let made = sql(
+        "items.db",
+        &format!("create table items (id integer, price real); insert into items values ({a}, {a}), ({b}, {b}), (null, 1)"),
+    );
+    // The audit asks that program.
+    if made.is_err() {
+        return;
+    }
+    let (status, told) = folder.json(&["game", "items.db", "--query", "select id from items"]);
+    assert_eq!((status, kinds(&told)), (3, BTreeSet::from(["broken"])), "{told}");
+    assert_eq!((&told["sources"][0]["ids"], &told["sources"][0]["broken"]), (&2.into(), &serde_json::json!({ "null": 1 })));
+    // A column of REAL has lost the digits, and says so.
+    let (_, told) = folder.json(&["game", "items.db", "--query", "select price from items where id is not null"]);
+    assert_eq!((&told["sources"][0]["ids"], &told["sources"][0]["broken"]["fraction"]), (&0.into(), &2.into()), "{told}");
+    let (status, _, err) = folder.audit(&["game", "items.db", "--query", "select nothing from items"]);
+    assert!(
+        status == 1 && err.starts_with("frazil: INPUT: the source items.db cannot be read: sqlite3 says: ") && err.contains("nothing"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_killed_audit_of_a_dump_goes_on_within_a_statement() {
+    let folder = Folder::new("dump");
+    let ids: Vec<_> = (0..60_000_i64).map(|n| id(n * 7919 % 60_000, 7, 0)).collect();
+    let tuples = |ids: &[u64]| ids.iter().map(|id| format!("('a,(',{id})")).collect::<Vec<_>>().join(",");
+    let inserts: String = ids.chunks(25_000).map(|ids| format!("INSERT INTO `t` VALUES {};\n", tuples(ids))).collect();
+    folder.write("a.sql", format!("CREATE TABLE `t` (\n  `n` text,\n  `id` bigint\n);\n{inserts}"));
+    let rows: String = ids.iter().map(|id| format!("x\t{id}\n")).collect();
+    folder.write("b.sql", format!("COPY public.t (n, id) FROM stdin;\n{rows}\\.\n"));
+    let arguments = ["game", "a.sql", "b.sql", "--memory", "64K"];
+    let (status, told) = folder.json(&arguments);
+    assert_eq!((status, &told["sources"][0]["ids"], &told["sources"][1]["ids"]), (3, &60_000.into(), &60_000.into()), "{told}");
+    let expected = results(&folder, told);
+    for run in ["run-5", "run-45"] {
+        let mut child = start(&folder, &arguments);
+        wait_for_run(&folder, &mut child, run);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let (status, out, err) = folder.audit(&[&["--json"], &arguments[..]].concat());
+        assert!(status == 3 && err.starts_with("frazil: going on from merge-audit"), "{run}: {err}");
+        assert_eq!(results(&folder, serde_json::from_str(&out).unwrap()), expected, "{run}");
+    }
+}
+
 #[test]
 fn a_refuted_layout_withholds_what_rests_on_it() {
     let folder = Folder::new("premise");
@@ -404,7 +494,7 @@ fn a_refuted_layout_withholds_what_rests_on_it() {
     let (_, told) = folder.json(&["twitter", "tables.txt", "--out", "2"]);
     assert!(kinds(&told).contains("order") && !kinds(&told).contains("clock"), "{told}");
     // Seata's worker:10 time:41 sequence:12 as Twitter's: random numbers of nodes, in no time.
-    let seata = |n: u64| 205 << 53 | (340_000_000_000 + n * 377) << 12 | n % 3;
+    let seata = |n: u64| 205 << 53 | (340_000_000_000 + n * 377) << 12 | (n % 3);
     folder.write("seata.txt", lines((0..1000).map(seata)));
     let (status, told) = folder.json(&["twitter", "seata.txt", "--out", "3"]);
     assert!(status == 3 && kinds(&told).contains("layout"), "{told}");

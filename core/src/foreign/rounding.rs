@@ -16,7 +16,7 @@ pub enum Mark {
     Single,
     /// So many significant digits, at most 16.
     Digits(u32),
-    /// The exact value of a double with so many significant digits, at most 15.
+    /// The exact value of a double that so many digits name, at most 16. A quarter of the doubles have 16.
     DoubleOfDigits(u32),
     /// The digits that name a double: the fewest, or 17.
     Shortest,
@@ -44,63 +44,56 @@ impl Rounded {
         match self.mark {
             Mark::Saturated => "by a program whose integers have 32 bits".to_owned(),
             Mark::Single => "by a 32-bit float".to_owned(),
-            Mark::Digits(digits) | Mark::DoubleOfDigits(digits) => format!("to {digits} digits, as by a spreadsheet"),
+            Mark::Digits(digits) | Mark::DoubleOfDigits(digits @ ..16) => format!("to {digits} digits, as by a spreadsheet"),
             Mark::Shortest => "by a JavaScript number".to_owned(),
-            Mark::Double => "by a double, as of a float column".to_owned(),
+            Mark::Double | Mark::DoubleOfDigits(_) => "by a double, as of a float column".to_owned(),
         }
     }
 }
 
-/// So many digits of a double are exact, and a spreadsheet keeps them.
-const KEPT_DIGITS: u32 = 15;
-
 /// Returns the mark of a number, if it has one.
-pub fn find(number: u64) -> Option<Rounded> {
-    const SATURATED: [u64; 2] = [i32::MAX as u64, u32::MAX as u64];
-    let rounded = |mark, origins| Some(Rounded { mark, origins });
-    if SATURATED.contains(&number) {
-        return rounded(Mark::Saturated, number..=i64::MAX as u64);
+pub fn mark(number: u64) -> Option<Mark> {
+    if [i32::MAX as u64, u32::MAX as u64].contains(&number) {
+        return Some(Mark::Saturated);
     }
+    let (double, significant) = (number as f64, significant(number));
     if number <= EXACT_IN_A_DOUBLE {
         // A program that keeps 12 digits or fewer cuts these too.
-        let zeros = trailing_zeros(number);
-        return (zeros >= 4 && number >= 1_000_000_000_000_000)
-            .then(|| rounded(Mark::Digits(digits(number) - zeros), cut(number, zeros)))?;
+        return (number >= 1_000_000_000_000_000 && digits(number) >= significant + 4).then_some(Mark::Digits(significant));
     }
-    if is_single(number as f64) && (is_single_in_full(number) || number as f64 as u64 != number && shortest(number as f64) == number) {
-        let same = |other: u64| other as f32 == number as f32;
-        return rounded(Mark::Single, same_as(number, 1 << (bits(number) - 24), same));
-    }
-    let double = number as f64;
-    let is_double = double as u64 == number;
-    // The digits that name the double, and the zeros after them.
-    let shortest = shortest(double);
-    let (own, of_double) = (trailing_zeros(number), trailing_zeros(shortest));
-    let significant = |zeros: u32| digits(number) - zeros;
-    let of_a_double = same_as(number, 1 << lost_bits(number), |other| other as f64 == double);
+    let (is_double, shortest) = (double as u64 == number, shortest(double));
+    let of_double = self::significant(shortest);
+    // The 17 digits of a double, and zeros.
+    let of_17 = || format!("{double:.16e}").replacen('.', "", 1);
+    let has_17 = || significant <= 17 && number.to_string().get(..17).is_some_and(|first| of_17().starts_with(first));
     match () {
-        () if significant(own) < 17 && own > 1 => rounded(Mark::Digits(significant(own)), union(&of_a_double, &cut(number, own))),
-        () if is_double && significant(of_double) <= KEPT_DIGITS => {
-            rounded(Mark::DoubleOfDigits(significant(of_double)), union(&of_a_double, &cut(shortest, of_double)))
-        }
-        () if shortest == number
-            || !is_double && (format!("{double:.16e}").replacen('.', "", 1).split('e').next() == Some(&seventeen(number))) =>
-        {
-            // Of 17 digits a sixteenth may have been cut.
-            let origins = if significant(own) < 17 { union(&of_a_double, &cut(number, own)) } else { of_a_double };
-            rounded(Mark::Shortest, origins)
-        }
-        // A quarter of the doubles have 16 digits.
-        () if is_double && significant(of_double) == 16 => rounded(Mark::Double, union(&of_a_double, &cut(shortest, of_double))),
-        () if is_double => rounded(Mark::Double, of_a_double),
-        () => None,
+        () if f64::from(double as f32) == double && (is_double || shortest == number) => Some(Mark::Single),
+        () if significant < 17 && significant + 1 < digits(number) => Some(Mark::Digits(significant)),
+        () if shortest == number || !is_double && has_17() => Some(Mark::Shortest),
+        () if is_double && of_double <= 16 => Some(Mark::DoubleOfDigits(of_double)),
+        () => is_double.then_some(Mark::Double),
     }
+}
+
+/// Returns the mark of a number and the numbers that become it, if it has one.
+pub fn find(number: u64) -> Option<Rounded> {
+    let mark = mark(number)?;
+    let of_a_double = same_as(number, 1 << lost_bits(number), |other| other as f64 == number as f64);
+    let origins = match mark {
+        Mark::Saturated => number..=i64::MAX as u64,
+        Mark::Single => same_as(number, 1 << (bits(number) - 24), |other| other as f32 == number as f32),
+        Mark::DoubleOfDigits(_) => union(&of_a_double, &cut(shortest(number as f64))),
+        // Of 17 digits a sixteenth may have been cut.
+        Mark::Digits(_) | Mark::Shortest if significant(number) < 17 => union(&of_a_double, &cut(number)),
+        _ => of_a_double,
+    };
+    Some(Rounded { mark, origins })
 }
 
 /// Returns whether the number looks rounded by itself: it has a mark that few exact IDs have.
 pub fn looks_rounded(number: u64) -> bool {
     // Rust and ECMAScript print the same shortest digits, zeros to the unit.
-    number > EXACT_IN_A_DOUBLE && (is_single_in_full(number) || format!("{}", number as f64) == number.to_string())
+    number > EXACT_IN_A_DOUBLE && (is_single_in_full(number) || shortest(number as f64) == number)
 }
 
 /// The bits of a number that a double does not hold.
@@ -113,27 +106,20 @@ pub fn is_single_in_full(number: u64) -> bool {
     number > EXACT_IN_A_DOUBLE && number.trailing_zeros() + 24 >= bits(number)
 }
 
-fn is_single(double: f64) -> bool {
-    f64::from(double as f32) == double
-}
-
 /// The number that the fewest digits of a double and zeros are.
 fn shortest(double: f64) -> u64 {
     format!("{double}").parse().unwrap_or(u64::MAX)
 }
 
-/// The zeros at the end of a number's digits.
-pub fn trailing_zeros(mut number: u64) -> u32 {
-    let mut zeros = 0;
+/// The number of digits before the zeros at the end.
+fn significant(mut number: u64) -> u32 {
     while number != 0 && number.is_multiple_of(10) {
         number /= 10;
-        zeros += 1;
     }
-    zeros
+    digits(number)
 }
 
-/// The number of digits.
-pub fn digits(number: u64) -> u32 {
+fn digits(number: u64) -> u32 {
     number.checked_ilog10().map_or(1, |log| log + 1)
 }
 
@@ -141,16 +127,9 @@ fn bits(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
 }
 
-/// The first 17 digits of a number that ends with zeros after them; of another one all.
-fn seventeen(number: u64) -> String {
-    let text = number.to_string();
-    let cut = text.len().min(17);
-    if text[cut..].bytes().all(|digit| digit == b'0') { text[..cut].to_owned() } else { text }
-}
-
-/// The numbers that are cut or rounded to one with these zeros at its end.
-fn cut(number: u64, zeros: u32) -> RangeInclusive<u64> {
-    let unit = 10_u64.pow(zeros);
+/// The numbers that are cut or rounded to one with zeros at its end.
+fn cut(number: u64) -> RangeInclusive<u64> {
+    let unit = 10_u64.pow(digits(number) - significant(number));
     // It may have been a double before.
     let half = (1 << lost_bits(number)) / 2;
     number.saturating_sub(unit / 2 + half)..=number.saturating_add(unit - 1 + half).min(i64::MAX as u64)

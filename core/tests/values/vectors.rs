@@ -136,6 +136,20 @@ fn replays() {
     }
 }
 
+/// IDs that the libraries of docs/moving.md have minted.
+#[test]
+fn foreign() {
+    for row in rows(&vectors("foreign"), "ids") {
+        let (layout, id) = (Layout::parse(text(row, "layout")).unwrap(), text(row, "id").parse::<Id>().unwrap());
+        let parts = layout.decode(id).unwrap();
+        assert_eq!(parts.unix_ms(), row["unix_ms"].as_i64().unwrap(), "{row}");
+        assert!(parts.fields().all(|(name, value)| Some(value) == row["fields"][name].as_u64()), "{row}: {parts:?}");
+        if let Some(text) = row["text"].as_str() {
+            assert_eq!((id.text(TextFormat::Base32).to_string(), Id::parse(text, TextFormat::Base32)), (text.to_owned(), Ok(id)), "{row}");
+        }
+    }
+}
+
 #[test]
 fn takeover() {
     for row in rows(&vectors("takeover"), "takeovers") {

@@ -1,0 +1,50 @@
+//! The words of a line that may be IDs.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+/// Finds the line's content, without the punctuation of a list.
+pub(super) fn content(line: &[u8]) -> Range<usize> {
+    let around = |byte: &u8| byte.is_ascii_whitespace() || b"\"',;[]".contains(byte);
+    let start = line.iter().position(|byte| !around(byte)).unwrap_or(line.len());
+    let end = line.iter().rposition(|byte| !around(byte)).map_or(start, |last| last + 1);
+    start..end
+}
+
+/// The runs of ASCII letters and digits.
+pub(super) fn words(line: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + line[at..].iter().position(u8::is_ascii_alphanumeric)?;
+        let end = line[start..].iter().position(|byte| !byte.is_ascii_alphanumeric()).map_or(line.len(), |length| start + length);
+        at = end;
+        Some(start..end)
+    })
+}
+
+/// Returns whether a run of digits is a number of its own: not negative, no part of a fraction, and not the last group of a UUID.
+pub(super) fn is_integer(line: &[u8], word: &Range<usize>) -> bool {
+    let digit_at = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
+    let before = word.start.checked_sub(1).map(|at| line[at]);
+    if before == Some(b'-') && !word.start.checked_sub(2).is_some_and(|at| joins(line[at])) {
+        return false;
+    }
+    if before == Some(b'.') && digit_at(word.start.checked_sub(2)) {
+        return false;
+    }
+    if line.get(word.end) == Some(&b'.') && digit_at(Some(word.end + 1)) {
+        return false;
+    }
+    let group = word.start.checked_sub(6).map(|at| &line[at..word.start]);
+    let ends_uuid = before == Some(b'-')
+        && group.is_some_and(|group| group[0] == b'-' && group[1..5].iter().all(u8::is_ascii_hexdigit))
+        && word.len() == 12;
+    !ends_uuid
+}
+
+/// Tells a hyphen between two words from the sign of a number, by the byte before it.
+fn joins(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-_.)]}>".contains(&byte)
+}
