@@ -16,14 +16,14 @@ from pathlib import Path
 
 
 def the_time():
-    """The seconds that every file is from: those of the last commit, unless they are given."""
+    """Returns the seconds that every file is from: those of the last commit, unless they are given."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     commit = ["git", "-C", Path(__file__).parent, "log", "-1", "--format=%ct"]
     return int(given or subprocess.check_output(commit))
 
 
 def every_path(folder, names):
-    """What is to be packed, and its name in the archive, in one order on every machine."""
+    """Names in the archive with their paths, in one order on every machine."""
     found = {path for name in names or os.listdir(folder) for path in (folder / name, *(folder / name).rglob("*"))}
     return sorted((path.relative_to(folder).as_posix(), path) for path in found)
 

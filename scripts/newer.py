@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def in_node():
-    """The frameworks of Node's adapters, and each one's oldest and newest version that is tested."""
+    """Frameworks of Node's adapters, each with the oldest and the newest version that is tested."""
     tested = json.loads((ROOT / "tests/adapters/node/package.json").read_text())["dependencies"]
     nest = json.loads((ROOT / "tests/adapters/node/nestjs-oldest/package.json").read_text())["dependencies"]
     oldest = {name: tested.get(f"{name}-oldest", nest.get(name, "")).rpartition("@")[2] for name in tested}
@@ -22,7 +22,7 @@ def in_node():
 
 
 def in_python():
-    """The same of Python's."""
+    """Frameworks of Python's adapters, with the same versions."""
 
     def versions(name):
         lines = (ROOT / f"tests/adapters/python/{name}.txt").read_text().splitlines()
@@ -41,7 +41,7 @@ def number(version):
 
 
 def served():
-    """What the registries serve now as their newest version, by framework."""
+    """Yields each framework, the newest version that is tested, and the newest that its registry serves."""
     for name, (_, newest) in in_node().items():
         yield name, newest, output("npm", "view", name, "version").strip()
     for name, (_, newest) in in_python().items():

@@ -713,6 +713,14 @@ CASE(closed_handle) {
     CHECK(ids.node() == 414);
 }
 
+CASE(wrong_buffers) {
+    using frazil::detail::is_buffer;
+    static_assert(is_buffer<std::vector<std::int64_t>> && is_buffer<std::array<std::int64_t, 2>> && is_buffer<std::int64_t[2]>);
+    static_assert(!is_buffer<std::vector<std::int32_t>> && !is_buffer<std::vector<std::uint64_t>> && !is_buffer<std::vector<double>>);
+    static_assert(!is_buffer<const std::vector<std::int64_t>> && !is_buffer<std::set<std::int64_t>> && !is_buffer<std::string>);
+    CHECK(true);
+}
+
 /// What four threads make at once: each one's in its order.
 template <typename F>
 auto by_threads(F make) {

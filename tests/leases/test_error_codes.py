@@ -50,7 +50,7 @@ def begun(server):
 
 
 def in_child(work):
-    """What `work` returns, or the error that it raises, in a child of a fork."""
+    """Returns what `work` returns, or the error that it raises, in a child of a fork."""
     theirs, ours = os.pipe()
     if os.fork() == 0:
         try:
