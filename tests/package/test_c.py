@@ -232,7 +232,7 @@ int main(int argc, char **argv) {
 
 
 @pytest.mark.parametrize("build, redis", [("prefix", "STORE_UNREACHABLE"), ("lean", "STORE_NOT_BUILT")])
-def test_the_stores_of_a_build(build, redis, tmp_path, request):
+def test_store_not_built_of_a_lean_build(build, redis, tmp_path, request):
     prefix = request.getfixturevalue(build)
     (tmp_path / "app.c").write_text(STORES)
     flags = ["-std=c99", *STRICT, f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]

@@ -832,7 +832,7 @@ fn ctrl_c_ends_the_wait_for_a_store() {
 }
 
 #[test]
-fn a_source_that_changes_is_read_again() {
+fn input_changed_where_a_source_changes_while_it_is_read() {
     let folder = Folder::new("changes");
     let arguments = large(&folder);
     let mut child = start(&folder, &arguments);
