@@ -119,3 +119,56 @@ test('Kysely', async () => {
   const [{ id }] = await query("select id from people where name = 'Ada'")
   assert.ok(printed.includes(`id: '${id}'`), printed)
 })
+
+test('Sequelize', async () => {
+  await query('drop table if exists books, authors')
+  const { commands, inside, node } = sectionIn('Sequelize')
+  assert.deepEqual(commands, ['node app.ts'])
+  const authors = JSON.parse(node('app.ts'))
+  const stored = await query('select a.id, name, array_agg(b.id::text order by b.id) as books from authors a left join books b on "authorId" = a.id group by a.id order by 1')
+  assert.deepEqual(authors.map(({ id, name }) => [id, name]), stored.map(({ id, name }) => [id, name]))
+  assert.deepEqual(stored.map(({ name }) => name), ['Ada', 'Grace', 'Mary'])
+  assert.deepEqual(authors[0].books.map(({ id }) => id).sort(), stored[0].books)
+  assert.ok(authors[0].books.every(({ authorId }) => authorId === authors[0].id))
+
+  // What the page warns of.
+  const app = readFileSync(join(inside, 'app.ts'), 'utf8')
+  writeFileSync(join(inside, 'warned.ts'), app.replace(/^const recent = [^]*?^console.*$/m, `
+    const [{ id: known }] = await Author.findAll({ raw: true }) as any
+    const told = (promise: Promise<any>) => promise.then(row => row?.id ?? row, error => error.message || error.errors[0].errors.message)
+    console.log(JSON.stringify([
+      await told(Book.create({ authorId: Number(known) })),
+      await told(Book.bulkCreate([{ authorId: Number(known) }], { validate: true })),
+      await told(Author.findByPk(Number(known))),
+      typeof await Author.max('id'),
+      await Author.findOne({ order: [['id', 'DESC']] }).then(row => typeof row!.get('id')),
+      DataTypes.INTEGER.name === (database.define('counted', {}).getAttributes() as any).id.type.constructor.name,
+    ]))`))
+  const [created, bulk, ...others] = JSON.parse(node('warned.ts'))
+  assert.match(created, /is refused: above 2\^53 - 1 JavaScript has already rounded it/)
+  assert.equal(bulk, created)
+  assert.deepEqual(others, [null, 'number', 'string', true])
+})
+
+test('Knex and Objection', async () => {
+  await query('drop table if exists staff')
+  const { commands, inside, node } = sectionIn('Knex and Objection')
+  assert.deepEqual(commands, ['node app.ts', 'node sqlite.ts'])
+  const ada = JSON.parse(node('app.ts'))
+  const stored = await query('select * from staff order by id')
+  assert.deepEqual(stored.map(({ name }) => name).sort(), ['Ada', 'Grace', 'Joan', 'Mary'])
+  assert.deepEqual(ada.team.map(({ leaderId }) => leaderId), [ada.id, ada.id])
+  assert.deepEqual(stored.filter(({ leaderId }) => leaderId), ada.team)
+  const [{ id }] = JSON.parse(node('sqlite.ts'))
+  assert.match(id, ID)
+  // What the page warns of.
+  const sqlite = readFileSync(join(inside, 'sqlite.ts'), 'utf8')
+  writeFileSync(join(inside, 'rounded.ts'), sqlite.replace('exactIntegers(connection))', 'connection)').replace('app.db', ':memory:')
+    .replace("insert({ id: ids.next(), name: 'Ada' })", "insert({ id: '252877250947481609', name: 'Ada' }).then(told => assert.deepEqual(told, [1]))")
+    .replace(/^/, "import assert from 'node:assert'\n"))
+  assert.equal(node('rounded.ts'), '[{"id":252877250947481600,"name":"Ada"}]\n')
+  const app = readFileSync(join(inside, 'app.ts'), 'utf8')
+  writeFileSync(join(inside, 'refused.ts'), app.replace(/^await database\.schema[^]*?^}\)\n/m, '').replace(/^const { id } = [^]*?^console.*$/m, `
+    await Person.query().insert({ leaderId: Number(ids.next()) as any }).catch(error => console.log(error.message))`))
+  assert.match(node('refused.ts'), /leaderId: must be string/)
+})
