@@ -13,23 +13,30 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def in_table():
+    """The frameworks of the guide's table, with the oldest and the newest version; those without an adapter have no oldest."""
+    table = (ROOT / "docs/platforms.md").read_text().partition("## Frameworks")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (\S+) \| (\d\S*)? ?\| (\d\S*) \|$", table, re.MULTILINE)
+    return {name: (oldest, newest) for name, oldest, newest in rows}
+
+
 def in_node():
-    """Frameworks of Node's adapters, each with the oldest and the newest version that is tested."""
+    """Returns the versions that the tests of Node's adapters install: the oldest and the newest of each framework."""
     tested = json.loads((ROOT / "tests/adapters/node/package.json").read_text())["dependencies"]
     nest = json.loads((ROOT / "tests/adapters/node/nestjs-oldest/package.json").read_text())["dependencies"]
     oldest = {name: tested.get(f"{name}-oldest", nest.get(name, "")).rpartition("@")[2] for name in tested}
-    return {name: (oldest[name], newest) for name, newest in tested.items() if oldest[name] and not name.endswith("-oldest")}
+    return {name: (oldest[name], newest) for name, newest in tested.items() if not name.endswith("-oldest")}
 
 
 def in_python():
-    """Frameworks of Python's adapters, with the same versions."""
+    """Returns those of Python's adapters."""
 
     def versions(name):
         lines = (ROOT / f"tests/adapters/python/{name}.txt").read_text().splitlines()
         return dict(re.fullmatch(r"([\w-]+)(?:\[.*\])?==(\S+)", line).groups() for line in lines if not line.startswith("#"))
 
-    newest = versions("current")
-    return {name: (oldest, newest[name]) for name, oldest in versions("oldest").items() if name in newest}
+    oldest = versions("oldest")
+    return {name: (oldest.get(name, ""), newest) for name, newest in versions("current").items()}
 
 
 def output(*command):
@@ -41,10 +48,12 @@ def number(version):
 
 
 def served():
-    """Yields each framework, the newest version that is tested, and the newest that its registry serves."""
-    for name, (_, newest) in in_node().items():
-        yield name, newest, output("npm", "view", name, "version").strip()
-    for name, (_, newest) in in_python().items():
+    """Yields each framework of the table, the version that is tested, and the newest that its registry serves."""
+    python = in_python()
+    for name, (_, newest) in in_table().items():
+        if name not in python:
+            yield name, newest, output("npm", "view", name, "version").strip()
+            continue
         told = output(sys.executable, "-m", "pip", "index", "versions", "--disable-pip-version-check", "--ignore-requires-python", name)
         yield name, newest, re.match(r"\S+ \((\S+)\)", told)[1]
 

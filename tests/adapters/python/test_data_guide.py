@@ -110,3 +110,47 @@ def test_all_other_blocks_in_their_order(folder):
     done = subprocess.run([sys.executable, "guide.py"], check=False, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2000 [] 20" in done.stdout and "datetime64[ms, UTC]" in done.stdout
+
+
+def test_tortoise(folder):
+    pytest.importorskip("tortoise")
+    command = [sys.executable, "tortoise_shop.py"]
+    printed = subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True, timeout=60).stdout
+    books = [json.loads(line) for line in printed.splitlines()]
+    assert len({book["id"] for book in books}) == 3
+    assert len({book["author_id"] for book in books}) == 1
+    # What the page warns of: both keys are numbered.
+    program = (folder / "tortoise_shop.py").read_text()
+    counted = (
+        program.replace("generated=False, ", "")
+        .replace("tortoise.sqlite", "counted.sqlite")
+        .replace("assert author.id == before", "print(author.id)")
+    )
+    (folder / "counted.py").write_text(counted)
+    command[1] = "counted.py"
+    assert subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True, timeout=60).stdout == "1\n"
+
+
+def test_pools_of_joblib_and_loky(folder):
+    """A pickled handle of a store leases a number of its own in each worker. One of a fixed number is refused at its use."""
+    pytest.importorskip("joblib")
+    (folder / "pools.py").write_text(
+        """
+import frazil, joblib, loky
+shared, fixed = frazil.Snowflake("standard", store="local"), frazil.Snowflake("standard", node=7)
+def made(ids):
+    return [joblib.Parallel(n_jobs=2, timeout=60)(joblib.delayed(ids.next)() for _ in range(8)), loky.get_reusable_executor(2).submit(ids.next).result(60)]
+many, one = made(shared)
+assert len({*many, one, shared.next()}) == 10 and len({frazil.Layout("standard").decode(id).node for id in [*many, shared.next()]}) > 1
+for backend in "loky", "multiprocessing":
+    try:
+        joblib.Parallel(n_jobs=2, timeout=60, backend=backend)(joblib.delayed(fixed.next)() for _ in range(2))
+    except frazil.errors.ForkedError as error:
+        print(error)
+print(len(joblib.Parallel(n_jobs=2, backend="threading")(joblib.delayed(fixed.next)() for _ in range(4))))
+"""
+    )
+    done = subprocess.run([sys.executable, "pools.py"], check=False, cwd=folder, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    *refused, made = done.stdout.splitlines()
+    assert made == "4" and len(refused) == 2 and all("comes from another process" in line for line in refused)

@@ -38,6 +38,7 @@ def test_the_guide(tmp_path):
             path = re.match(r"# (\S+\.py)\n", code)[1]
             with (tmp_path / path).open("a") as file:
                 file.write(f"\n{code}")
+    assert "not float" in printed
     # The key of the guide's first row; the rows, with the one of django-ninja; the settings that the project has in the end are those for production.
     assert re.search(r"^\d{18,19}$", printed, re.MULTILINE) and re.search(r"^1001$", printed, re.MULTILINE)
     run(
