@@ -89,6 +89,8 @@ pub(crate) struct Protocol {
     incarnation: Option<Incarnation>,
     /// The incarnation that this holder began, until it is found in the store.
     begun: Option<Box<Meta>>,
+    /// The servers on which the present search began an incarnation.
+    begun_on: Vec<String>,
     held: Option<Held>,
     /// A loss that was not taken yet ([`Protocol::take_loss`]).
     loss: Option<Box<Loss>>,
@@ -151,6 +153,7 @@ impl Protocol {
             asked: 0,
             incarnation: None,
             begun: None,
+            begun_on: Vec::new(),
             held: None,
             loss: None,
             highest: 0,

@@ -167,6 +167,7 @@ impl Protocol {
         let version = Slot::parse(taking.key, &taking.swap.new).expect("written by `taking`").version;
         (self.trouble, self.watch, self.avoided, self.is_full) = (None, None, None, false);
         (self.look, self.lost, self.clear) = (None, 0, None);
+        self.begun_on.clear();
         self.highest = self.highest.max(taking.grant.bound);
         self.held = Some(Held {
             grant: taking.grant,

@@ -698,3 +698,41 @@ fn of_two_copies_the_one_whose_write_was_not_done_does_not_go_on() {
     drive(&mut second, &mut store, due + 2_000, due + 2_500);
     assert!(second.grant().is_some_and(|grant| grant.bound > bound));
 }
+
+/// A balancer that takes turns: every connection comes to another server of a cluster whose records are the same.
+#[test]
+fn servers_that_answer_in_turn_are_no_store() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let (mut here, mut there) = (protocol(1, false), protocol(2, false));
+    let mut told: [Vec<ErrorKind>; 2] = Default::default();
+    for at in 0..500 {
+        for (server, starts) in [(1, &mut here), (2, &mut there)] {
+            store.turn_to(server);
+            told[server as usize - 1].extend(drive(starts, &mut store, at, at + 1));
+            if let Some(error) = starts.trouble() {
+                assert!(error.to_string().contains("server-1") && error.to_string().contains("server-2"), "{error}");
+            }
+        }
+    }
+    assert!(here.grant().is_none() || there.grant().is_none());
+    let told = told.concat();
+    assert!(!told.is_empty() && told.iter().all(|kind| *kind == ErrorKind::StoreUnsuitable), "{told:?}");
+    // One process whose connections are cut, and each of them comes to the next server.
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let mut alone = protocol(3, false);
+    let told: Vec<_> = (0..6).map(|n| (store.turn_to(1 + n % 3), drive(&mut alone, &mut store, 2_000 * n, 2_000 * n + 2_000)).1).collect();
+    assert!(told[..3].concat().is_empty() && told[3] == [ErrorKind::StoreUnsuitable], "{told:?}");
+}
+
+/// The start goes on with the server that took over, above all that the first one may have confirmed.
+#[test]
+fn a_fail_over_during_a_start_is_waited_for() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let (mut first, mut second) = (protocol(1, false), protocol(2, false));
+    assert!(drive(&mut first, &mut store, 0, 1_000).is_empty() && first.grant().is_none());
+    store.turn_to(2);
+    for at in (1_000..20_000).step_by(50) {
+        assert_eq!([drive(&mut first, &mut store, at, at + 25), drive(&mut second, &mut store, at + 25, at + 50)].concat(), []);
+    }
+    assert!(above_floor(&first, 1_000) && above_floor(&second, 1_000));
+}
