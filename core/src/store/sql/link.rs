@@ -27,6 +27,8 @@ pub(super) struct Link {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     login: Login,
+    /// True once the server has answered a text.
+    answered: bool,
     timeout: Duration,
     /// The instant by which the call under way must have returned.
     deadline: Instant,
@@ -56,7 +58,7 @@ impl Link {
             Error::new(ErrorKind::StoreUnreachable, why)
         })?;
         let timeout = timeout.min(LONGEST);
-        let mut link = Link { database: None, runtime: Some(runtime), login, timeout, deadline: Instant::now() + timeout };
+        let mut link = Link { database: None, runtime: Some(runtime), login, answered: false, timeout, deadline: Instant::now() + timeout };
         let options = link.login.options.clone();
         let mut connecting = Box::pin(async {
             match options {
@@ -144,10 +146,12 @@ impl Link {
         let Some(mut database) = self.database.take() else {
             return Err(Refusal::other("the connection was given up after an earlier error"));
         };
-        let (database, rows) = self.wait(async {
+        let asking = async {
             let rows = database.ask(sql).await;
             Ok((database, rows))
-        })?;
+        };
+        let (database, rows) = self.wait_until(self.last_answer(), asking).unwrap_or_else(|| Err(self.silent()))?;
+        self.answered = true;
         if !matches!(rows, Err(sqlx::Error::Io(_) | sqlx::Error::Protocol(_))) {
             self.database = Some(database);
         }
@@ -155,8 +159,40 @@ impl Link {
     }
 
     fn wait<T>(&self, work: impl Future<Output = sqlx::Result<T>>) -> std::result::Result<T, Refusal> {
-        let none = || Err(Refusal::other(format!("no answer within {:?}", self.timeout)));
-        self.wait_until(self.deadline, work).unwrap_or_else(none)
+        self.wait_until(self.deadline, work).unwrap_or_else(|| Err(self.silent()))
+    }
+
+    fn silent(&self) -> Refusal {
+        let hint = match self.login.options {
+            Options::Postgresql(_) if !self.answered => {
+                "; a PgBouncer is silent while its pool is full: set pool_mode=transaction, or raise default_pool_size (in session \
+                 mode each process keeps a connection)"
+            }
+            _ => "",
+        };
+        Refusal { code: refusal::SILENT.to_owned(), message: format!("no answer within {:?}{hint}", self.timeout) }
+    }
+
+    /// The instant until which an answer is waited for: PostgreSQL can be asked afterwards why there was none.
+    fn last_answer(&self) -> Instant {
+        match self.login.options {
+            Options::Postgresql(_) => self.deadline - self.timeout / 8,
+            Options::Mysql(_) => self.deadline,
+        }
+    }
+
+    /// Asks PostgreSQL, over another connection, what the sessions wait for that have locks on the table, as far as the user may see it.
+    fn waits(&self) -> Option<Refusal> {
+        let Options::Postgresql(options) = self.login.options.clone() else { return None };
+        let asked = async {
+            let mut database = Database::Postgresql(options.connect().await?);
+            let rows = database.ask(&super::postgresql::waits(self.login.table)).await?;
+            database.close().await?;
+            Ok(rows)
+        };
+        let rows = self.wait_until(self.deadline, asked)?.ok()?;
+        let message = rows.into_iter().next()?.into_iter().next()??;
+        Some(Refusal { code: refusal::WAITS.to_owned(), message })
     }
 
     /// Works until then; `None` where it takes longer.
@@ -231,7 +267,9 @@ impl Link {
 
     /// Makes a refusal an error for the user.
     pub(super) fn error(&self, refusal: &Refusal) -> Error {
-        refusal::error(refusal, &self.login)
+        let is_late = matches!(refusal.code.as_str(), "55P03" | refusal::SILENT) && self.answered;
+        let waits = if is_late { self.waits() } else { None };
+        refusal::error(waits.as_ref().unwrap_or(refusal), &self.login)
     }
 }
 
@@ -301,6 +339,9 @@ pub(super) fn refused(error: sqlx::Error) -> Refusal {
             Refusal::other(format!("a socket, certificate or key that the URL names: {error}"))
         }
         sqlx::Error::Io(error) => Refusal::other(error.to_string()),
+        sqlx::Error::Configuration(error) if error.to_string().contains("RSA") => {
+            Refusal { code: refusal::NEEDS_TLS.to_owned(), message: String::new() }
+        }
         sqlx::Error::Tls(error) => Refusal::other(format!("TLS: {error}")),
         _ => Refusal::other(error.to_string()),
     }
