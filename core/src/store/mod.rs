@@ -15,6 +15,8 @@ mod history;
 mod hostile;
 #[cfg(any(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod hosts;
+#[cfg(any(feature = "redis", feature = "etcd", feature = "frazil-server"))]
+mod known;
 #[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod limits;
 mod memory;
@@ -222,6 +224,15 @@ pub trait Store: Send {
             Ask::Load(namespace, node) => self.load(namespace, Which::One(node)).map(Answer::Loaded),
             Ask::Swap(namespace, swap) => self.swap(namespace, swap).map(Answer::Swapped),
         })
+    }
+
+    /// Looks whether the store refuses all writes, where it can say so without one.
+    ///
+    /// # Errors
+    /// `STORE_*`, naming the address.
+    #[cfg(feature = "admin")]
+    fn check_writes(&mut self) -> Result<()> {
+        Ok(())
     }
 
     /// Returns how far the history of a store without a clock had come by its last answer: it goes back only where the store is restored. `None`
