@@ -67,6 +67,12 @@ impl<'a> Namespace<'a> {
         Ok(first_wait(contract, &self.load(Which::One(0))?))
     }
 
+    /// # Errors
+    /// `STORE_*` where the store says that it takes no writes.
+    pub(super) fn check_writes(&mut self) -> Result<()> {
+        self.store.as_mut().map_or(Ok(()), |store| store.check_writes())
+    }
+
     /// The notes of node numbers that two processes may have used at once.
     ///
     /// # Errors
