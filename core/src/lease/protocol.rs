@@ -56,7 +56,7 @@ pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};
 
 use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Loaded, Swap, Swapped, Which};
+use crate::store::{Key, Loaded, Swap, Swapped, Turns, Which};
 use choice::Watch;
 use clocks::Survey;
 use draw::Look;
@@ -90,7 +90,7 @@ pub(crate) struct Protocol {
     /// The incarnation that this holder began, until it is found in the store.
     begun: Option<Box<Meta>>,
     /// The servers on which the present search began an incarnation.
-    begun_on: Vec<String>,
+    turns: Turns,
     held: Option<Held>,
     /// A loss that was not taken yet ([`Protocol::take_loss`]).
     loss: Option<Box<Loss>>,
@@ -153,7 +153,7 @@ impl Protocol {
             asked: 0,
             incarnation: None,
             begun: None,
-            begun_on: Vec::new(),
+            turns: Turns::default(),
             held: None,
             loss: None,
             highest: 0,

@@ -246,16 +246,6 @@ impl Store for Etcd {
         answers
     }
 
-    /// Etcd refuses a transaction that may write before it compares: while its alarm NOSPACE is raised, and where the user may not write.
-    #[cfg(feature = "admin")]
-    fn check_writes(&mut self) -> Result<()> {
-        let meta = key("default", Key::Meta);
-        let put = json!({ "request_put": { "key": base64(&meta), "value": "" } });
-        // No record is there and not there.
-        let never = [equal(&meta, None), equal(&meta, Some("-"))];
-        self.ask("default", &json!({ "compare": never, "success": [put] })).map(drop)
-    }
-
     #[cfg(feature = "lend")]
     fn history(&self) -> Option<i64> {
         Some(self.history.highest())

@@ -42,6 +42,7 @@ mod stream;
 #[cfg(test)]
 mod suite;
 mod table;
+mod turns;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;
 
@@ -51,6 +52,7 @@ pub use pages::Pages;
 #[cfg(feature = "lend")]
 pub use remote::{Proxy, Question, busy};
 pub(crate) use table::{Rest, Row, Rows, Table};
+pub(crate) use turns::Turns;
 
 use crate::error::Result;
 use std::sync::Arc;
@@ -147,7 +149,7 @@ impl Swap {
     }
 
     /// Replaces the meta record `old`, or makes the first one, before `latest_ms` by the store's clock.
-    pub(crate) fn of_meta(server: String, old: Option<String>, new: String, latest_ms: i64) -> Self {
+    pub fn of_meta(server: String, old: Option<String>, new: String, latest_ms: i64) -> Self {
         Swap { latest_ms, ..Swap::at_any_time(old.clone(), server, Key::Meta, old, new) }
     }
 }
@@ -224,15 +226,6 @@ pub trait Store: Send {
             Ask::Load(namespace, node) => self.load(namespace, Which::One(node)).map(Answer::Loaded),
             Ask::Swap(namespace, swap) => self.swap(namespace, swap).map(Answer::Swapped),
         })
-    }
-
-    /// Looks whether the store refuses all writes, where it can say so without one.
-    ///
-    /// # Errors
-    /// `STORE_*`, naming the address.
-    #[cfg(feature = "admin")]
-    fn check_writes(&mut self) -> Result<()> {
-        Ok(())
     }
 
     /// Returns how far the history of a store without a clock had come by its last answer: it goes back only where the store is restored. `None`

@@ -57,7 +57,7 @@ impl Protocol {
                 };
                 return Err(changed(&format!("{how}; {}", self.terms.acceptance())));
             };
-            self.check_turns(&meta.server, &loaded.server)?;
+            self.turns.check(&meta.server, &loaded.server)?;
             return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
         }
         if anew {
@@ -86,19 +86,6 @@ impl Protocol {
         Ok(None)
     }
 
-    /// Refuses servers that answer in turn. A fail-over does not return to a server on which the search has begun an incarnation.
-    fn check_turns(&mut self, other: &str, server: &String) -> Result<()> {
-        if other == server || !self.begun_on.contains(server) {
-            return Ok(());
-        }
-        self.begun_on.clear();
-        let why = format!(
-            "the servers {other} and {server} answer in turn, and each looks promoted in place of the other: name one of them in store=, or \
-             make the others the balancer's backup servers"
-        );
-        Err(Error::new(ErrorKind::StoreUnsuitable, why))
-    }
-
     /// The write that begins an incarnation in place of `old`.
     fn begin(&mut self, loaded: &Loaded, old: Option<&Meta>, since_ms: i64) -> Swap {
         let (window_ms, allowance_ms) = self.longest(old);
@@ -107,8 +94,8 @@ impl Protocol {
         let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };
         let swap = Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), meta.to_string(), latest_ms);
         self.begun = Some(Box::new(meta));
-        if self.held.is_none() && !self.begun_on.contains(&loaded.server) {
-            self.begun_on.push(loaded.server.clone());
+        if self.held.is_none() {
+            self.turns.note(&loaded.server);
         }
         swap
     }

@@ -191,11 +191,11 @@ fn a_refused_login_is_refused_by_all() {
 
 #[test]
 #[ignore = "needs FRAZIL_TEST_ETCD: tests/servers runs it"]
-#[cfg(feature = "admin")]
-fn a_store_without_room_is_seen_without_a_write() {
+fn a_look_for_room_writes_nothing() {
     let mut store = connect(&server(), TIMEOUT).unwrap();
     let before = store.load("default", Which::All).unwrap();
-    store.check_writes().unwrap();
+    let never = Swap::of_meta(before.server.clone(), Some("-".to_owned()), "-".to_owned(), 0);
+    assert_eq!(store.swap("default", &never).unwrap(), Swapped::Differs);
     assert_eq!(store.load("default", Which::All).unwrap(), before);
 }
 

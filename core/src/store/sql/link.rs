@@ -3,6 +3,7 @@
 use super::super::peer;
 use super::refusal::{self, Refusal};
 use super::url::{Login, Options};
+use super::waits;
 use crate::error::{Error, ErrorKind, Result};
 use sqlx::mysql::{MySqlDatabaseError, MySqlRow};
 use sqlx::postgres::PgRow;
@@ -163,14 +164,7 @@ impl Link {
     }
 
     fn silent(&self) -> Refusal {
-        let hint = match self.login.options {
-            Options::Postgresql(_) if !self.answered => {
-                "; a PgBouncer is silent while its pool is full: set pool_mode=transaction, or raise default_pool_size (in session \
-                 mode each process keeps a connection)"
-            }
-            _ => "",
-        };
-        Refusal { code: refusal::SILENT.to_owned(), message: format!("no answer within {:?}{hint}", self.timeout) }
+        Refusal::silent(self.timeout, matches!(self.login.options, Options::Postgresql(_)) && !self.answered)
     }
 
     /// The instant until which an answer is waited for: PostgreSQL can be asked afterwards why there was none.
@@ -181,17 +175,10 @@ impl Link {
         }
     }
 
-    /// Asks PostgreSQL, over another connection, what the sessions wait for that have locks on the table, as far as the user may see it.
+    /// The refusal that says what the session waits for that keeps the table locked.
     fn waits(&self) -> Option<Refusal> {
         let Options::Postgresql(options) = self.login.options.clone() else { return None };
-        let asked = async {
-            let mut database = Database::Postgresql(options.connect().await?);
-            let rows = database.ask(&super::postgresql::waits(self.login.table)).await?;
-            database.close().await?;
-            Ok(rows)
-        };
-        let rows = self.wait_until(self.deadline, asked)?.ok()?;
-        let message = rows.into_iter().next()?.into_iter().next()??;
+        let message = self.wait_until(self.deadline, waits::ask(options, self.login.table))?.ok()??;
         Some(Refusal { code: refusal::WAITS.to_owned(), message })
     }
 

@@ -113,17 +113,6 @@ fn create(link: &mut Link) -> Result<()> {
     }
 }
 
-/// What the sessions wait for that have locks on the table; those that wait for another's lock are left out. A commit that waits for a
-/// standby keeps its locks.
-pub(super) fn waits(table: &str) -> String {
-    format!(
-        "SELECT string_agg(DISTINCT CASE wait_event WHEN 'SyncRep' THEN 'a standby to confirm its commit (SyncRep: synchronous_standby_names)' \
-         WHEN 'ClientRead' THEN 'its own client (ClientRead: an open transaction)' ELSE wait_event_type || ' ' || wait_event END, ', ') \
-         FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE relation = to_regclass('{table}') AND granted \
-         AND mode <> 'AccessShareLock' AND wait_event_type <> 'Lock'"
-    )
-}
-
 impl Texts for Postgresql {
     fn load(&self, namespace: &str, which: &Which, number: usize) -> String {
         let (server, rows) = (&self.server, rows(&text(namespace), which));

@@ -2,6 +2,7 @@
 
 use super::url::Login;
 use crate::error::{Error, ErrorKind};
+use std::time::Duration;
 
 /// Why a text was not executed.
 #[derive(Debug)]
@@ -14,6 +15,17 @@ pub(super) struct Refusal {
 impl Refusal {
     pub(super) fn other(message: impl Into<String>) -> Self {
         Refusal { code: String::new(), message: message.into() }
+    }
+
+    pub(super) fn silent(timeout: Duration, may_be_pooled: bool) -> Self {
+        let hint = match may_be_pooled {
+            true => {
+                "; a PgBouncer is silent while its pool is full: set pool_mode=transaction, or raise default_pool_size (in session mode \
+                 each process keeps a connection)"
+            }
+            false => "",
+        };
+        Refusal { code: SILENT.to_owned(), message: format!("no answer within {timeout:?}{hint}") }
     }
 }
 
