@@ -411,10 +411,12 @@ impl Protocol {
 
     fn swapped(&mut self, state: State, swapped: Swapped, now: Now) {
         match (state, swapped) {
-            (State::Establish(_), swapped) => {
+            (State::Establish(swap), swapped) => {
                 self.state = self.reread();
-                if swapped != Swapped::Done {
-                    self.rest(now, BREATH_MS);
+                match swapped {
+                    Swapped::Done if self.held.is_none() => self.turns.note(&swap.server),
+                    Swapped::Done => {}
+                    _ => self.rest(now, BREATH_MS),
                 }
             }
             (State::Take(taking), Swapped::Done) => self.took(*taking, now),

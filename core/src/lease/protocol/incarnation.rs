@@ -94,9 +94,6 @@ impl Protocol {
         let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };
         let swap = Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), meta.to_string(), latest_ms);
         self.begun = Some(Box::new(meta));
-        if self.held.is_none() {
-            self.turns.note(&loaded.server);
-        }
         swap
     }
 

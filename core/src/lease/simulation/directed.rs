@@ -7,7 +7,7 @@ use super::super::record::CLOCK_ERROR_MS;
 use super::super::record::Meta;
 use super::store::{Kind, SimStore};
 use crate::error::ErrorKind;
-use crate::store::{Swap, Swapped, Which};
+use crate::store::{Key, Swap, Swapped, Which};
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
 pub(super) const RENEW_MS: u64 = 1_000;
@@ -705,7 +705,7 @@ fn servers_that_answer_in_turn_are_no_store() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let (mut here, mut there) = (protocol(1, false), protocol(2, false));
     let mut told: [Vec<ErrorKind>; 2] = Default::default();
-    for at in 0..500 {
+    for at in 0..3_000 {
         for (server, starts) in [(1, &mut here), (2, &mut there)] {
             store.turn_to(server);
             told[server as usize - 1].extend(drive(starts, &mut store, at, at + 1));
@@ -731,7 +731,25 @@ fn a_fail_over_during_a_start_is_waited_for() {
     let (mut first, mut second) = (protocol(1, false), protocol(2, false));
     assert!(drive(&mut first, &mut store, 0, 1_000).is_empty() && first.grant().is_none());
     store.turn_to(2);
-    for at in (1_000..20_000).step_by(50) {
+    // The first write to the server that takes over is lost.
+    let (mut at, mut is_lost) = (1_000, false);
+    while !is_lost {
+        let (now, true_ms) = (instant(at), BEGIN_MS + at as i64);
+        let reply = match first.step(now) {
+            Do::Rest(wake) => {
+                at = wake;
+                continue;
+            }
+            Do::Load(which) => Ok(Reply::Loaded(store.load(which, true_ms))),
+            Do::Swap(swap) if swap.key == Key::Meta => Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")),
+            Do::Swap(swap) => Ok(Reply::Swapped(store.swap(&swap, true_ms))),
+            Do::Release(_) | Do::Note(_) => unreachable!("nothing is held"),
+        };
+        is_lost = reply.is_err();
+        first.done(reply, now);
+        at += 1;
+    }
+    for at in (at..20_000).step_by(50) {
         assert_eq!([drive(&mut first, &mut store, at, at + 25), drive(&mut second, &mut store, at + 25, at + 50)].concat(), []);
     }
     assert!(above_floor(&first, 1_000) && above_floor(&second, 1_000));

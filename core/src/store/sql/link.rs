@@ -9,7 +9,7 @@ use sqlx::mysql::{MySqlDatabaseError, MySqlRow};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, MySqlConnection, PgConnection, Row};
 use std::fmt;
-use std::io::ErrorKind::NotFound;
+use std::io::ErrorKind::{NotFound, UnexpectedEof};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -324,6 +324,9 @@ pub(super) fn refused(error: sqlx::Error) -> Refusal {
         sqlx::Error::Decode(error) => Refusal { code: refusal::UNREADABLE.to_owned(), message: error.to_string() },
         sqlx::Error::Io(error) if error.kind() == NotFound => {
             Refusal::other(format!("a socket, certificate or key that the URL names: {error}"))
+        }
+        sqlx::Error::Io(error) if error.kind() == UnexpectedEof => {
+            Refusal::other("it closed the connection, or a proxy without a server did")
         }
         sqlx::Error::Io(error) => Refusal::other(error.to_string()),
         sqlx::Error::Configuration(error) if error.to_string().contains("RSA") => {
