@@ -32,7 +32,7 @@ class Told:
 def worker(spec, folder, end):
     """Mints, and does at random what programs do; each ID is on record before the next call."""
     out = os.open(f"{folder}/{os.getpid()}.ids", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    log = open(f"{folder}/{os.getpid()}.log", "a", buffering=1)
+    log = pathlib.Path(f"{folder}/{os.getpid()}.log").open("a", buffering=1)  # noqa: SIM115 (until the process ends)
     chance, ids, due = random.Random(os.getpid()), None, 0
     while time.time() < end:
         if ids is None:
