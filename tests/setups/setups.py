@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import tempfile
@@ -32,7 +33,8 @@ def program(command, account=None, ports=()):
                 raise servers.Failure(f"it does not start (Debian's packages: {PACKAGES}): {(folder / 'log').read_text()[-2000:]}")
             yield running
         finally:
-            running.kill()
+            # A pooler's own children, too.
+            process.send(process.family(running.pid), signal.SIGKILL)
             running.wait()
 
 
