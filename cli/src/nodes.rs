@@ -67,6 +67,18 @@ impl<'a> Namespace<'a> {
         Ok(first_wait(contract, &self.load(Which::One(0))?))
     }
 
+    /// Asks etcd for a write that cannot be: it refuses one, before it compares, where it has no room, or the user may not write. Other
+    /// stores would write.
+    ///
+    /// # Errors
+    /// `STORE_*`.
+    pub(super) fn check_writes(&mut self) -> Result<()> {
+        let server = self.load(Which::One(0))?.server;
+        let is_etcd = self.address.to_string().starts_with("etcd");
+        let Some(store) = self.store.as_mut().filter(|_| is_etcd) else { return Ok(()) };
+        store.swap(self.name, &Swap::of_meta(server, Some("-".to_owned()), "-".to_owned(), 0)).map(drop)
+    }
+
     /// The notes of node numbers that two processes may have used at once.
     ///
     /// # Errors

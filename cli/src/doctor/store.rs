@@ -56,6 +56,14 @@ pub(super) fn check(given: &str, name: &str, contract: &Contract, findings: &mut
     } else {
         findings.good("store", text);
     }
+    let limit = contract.call_timeout();
+    if connected > limit / 2 {
+        let text = format!("connecting, with the login, takes {:.0} ms of the {:.0} ms that a call may take", ms(connected), ms(limit));
+        findings.warn("store", text, "a longer renew= (a call may take 80 % of it, up to 5 s), or a cheaper login (etcd: --bcrypt-cost)");
+    }
+    if let Err(error) = namespace.check_writes() {
+        findings.error("store", &error);
+    }
     durable(namespace.address(), findings);
     match offsets.get(offsets.len() / 2) {
         None => findings.good("skew", "the store has no clock: leases go by this machine's"),

@@ -56,7 +56,7 @@ pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};
 
 use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Loaded, Swap, Swapped, Which};
+use crate::store::{Key, Loaded, Swap, Swapped, Turns, Which};
 use choice::Watch;
 use clocks::Survey;
 use draw::Look;
@@ -89,6 +89,8 @@ pub(crate) struct Protocol {
     incarnation: Option<Incarnation>,
     /// The incarnation that this holder began, until it is found in the store.
     begun: Option<Box<Meta>>,
+    /// The servers on which the present search began an incarnation.
+    turns: Turns,
     held: Option<Held>,
     /// A loss that was not taken yet ([`Protocol::take_loss`]).
     loss: Option<Box<Loss>>,
@@ -151,6 +153,7 @@ impl Protocol {
             asked: 0,
             incarnation: None,
             begun: None,
+            turns: Turns::default(),
             held: None,
             loss: None,
             highest: 0,
@@ -408,10 +411,12 @@ impl Protocol {
 
     fn swapped(&mut self, state: State, swapped: Swapped, now: Now) {
         match (state, swapped) {
-            (State::Establish(_), swapped) => {
+            (State::Establish(swap), swapped) => {
                 self.state = self.reread();
-                if swapped != Swapped::Done {
-                    self.rest(now, BREATH_MS);
+                match swapped {
+                    Swapped::Done if self.held.is_none() => self.turns.note(&swap.server),
+                    Swapped::Done => {}
+                    _ => self.rest(now, BREATH_MS),
                 }
             }
             (State::Take(taking), Swapped::Done) => self.took(*taking, now),

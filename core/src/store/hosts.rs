@@ -6,6 +6,8 @@ use crate::error::{Error, ErrorKind, Result, shown};
 use crate::fork;
 use crate::secret::{self, Secret};
 use std::io;
+#[cfg(feature = "etcd")]
+use std::sync::{Arc, mpsc};
 
 /// A server's failure, without the store's address.
 pub(super) type Failure = (ErrorKind, String);
@@ -89,10 +91,49 @@ impl Hosts {
                 Err(failure) => failures.push(self.named(host, failure)),
             }
         }
+        Err(self.none_good(failures))
+    }
+
+    fn none_good(&self, failures: Vec<Failure>) -> Error {
         // A server that said something is more telling than one that is away.
         let telling = failures.iter().map(|failure| failure.0).find(|kind| *kind != ErrorKind::StoreUnreachable);
         let texts: Vec<_> = failures.into_iter().map(|failure| failure.1).collect();
-        Err(self.error((telling.unwrap_or(ErrorKind::StoreUnreachable), texts.join("; "))))
+        self.error((telling.unwrap_or(ErrorKind::StoreUnreachable), texts.join("; ")))
+    }
+
+    /// Tries one host after the other. One that has not answered in its share of the time is waited for beside the next ones.
+    ///
+    /// # Errors
+    /// As [`first_good`](Hosts::first_good).
+    #[cfg(feature = "etcd")]
+    pub(super) fn first_to_answer<T: Send + 'static>(
+        &self,
+        deadline: Deadline,
+        attempt: impl Fn(&str) -> Result<T, Failure> + Send + Sync + 'static,
+    ) -> Result<T> {
+        if let [host] = &self.hosts[..] {
+            return attempt(host).map_err(|failure| self.error(failure));
+        }
+        let (attempt, (sender, receiver)) = (Arc::new(attempt), mpsc::channel());
+        let (mut sender, mut failures) = (Some(sender), Vec::new());
+        for (before, host) in self.hosts.iter().enumerate() {
+            let (left, attempt, host) = (self.hosts.len() - before, Arc::clone(&attempt), host.clone());
+            // The last thread has the last sender, so that a panic ends the wait.
+            let send = if left > 1 { sender.clone() } else { sender.take() };
+            let work = move || drop(send.map(|send| send.send((attempt(&host), host))));
+            crate::thread::spawn("frazil-etcd", Box::new(work)).map_err(|error| self.error(lost(&error)))?;
+            let until = deadline.share(left);
+            while failures.len() <= before {
+                let next = if left > 1 { receiver.recv_timeout(until.left().unwrap_or_default()).ok() } else { receiver.recv().ok() };
+                match next {
+                    None => break,
+                    Some((Ok(good), _)) => return Ok(good),
+                    Some((Err(failure), host)) if failure.0 == ErrorKind::StoreAuth => return Err(self.error(self.named(&host, failure))),
+                    Some((Err(failure), host)) => failures.push(self.named(&host, failure)),
+                }
+            }
+        }
+        Err(self.none_good(failures))
     }
 
     /// From now on a host is tried before the others.

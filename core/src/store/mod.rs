@@ -15,6 +15,8 @@ mod history;
 mod hostile;
 #[cfg(any(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod hosts;
+#[cfg(any(feature = "redis", feature = "etcd", feature = "frazil-server"))]
+mod known;
 #[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod limits;
 mod memory;
@@ -40,6 +42,7 @@ mod stream;
 #[cfg(test)]
 mod suite;
 mod table;
+mod turns;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;
 
@@ -49,6 +52,7 @@ pub use pages::Pages;
 #[cfg(feature = "lend")]
 pub use remote::{Proxy, Question, busy};
 pub(crate) use table::{Rest, Row, Rows, Table};
+pub(crate) use turns::Turns;
 
 use crate::error::Result;
 use std::sync::Arc;
@@ -145,7 +149,7 @@ impl Swap {
     }
 
     /// Replaces the meta record `old`, or makes the first one, before `latest_ms` by the store's clock.
-    pub(crate) fn of_meta(server: String, old: Option<String>, new: String, latest_ms: i64) -> Self {
+    pub fn of_meta(server: String, old: Option<String>, new: String, latest_ms: i64) -> Self {
         Swap { latest_ms, ..Swap::at_any_time(old.clone(), server, Key::Meta, old, new) }
     }
 }

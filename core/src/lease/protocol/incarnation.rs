@@ -57,6 +57,7 @@ impl Protocol {
                 };
                 return Err(changed(&format!("{how}; {}", self.terms.acceptance())));
             };
+            self.turns.check(&meta.server, &loaded.server)?;
             return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
         }
         if anew {

@@ -166,7 +166,7 @@ impl Protocol {
     pub(super) fn took(&mut self, taking: Taking, now: Now) {
         let version = Slot::parse(taking.key, &taking.swap.new).expect("written by `taking`").version;
         (self.trouble, self.watch, self.avoided, self.is_full) = (None, None, None, false);
-        (self.look, self.lost, self.clear) = (None, 0, None);
+        (self.look, self.lost, self.clear, self.turns) = (None, 0, None, Default::default());
         self.highest = self.highest.max(taking.grant.bound);
         self.held = Some(Held {
             grant: taking.grant,

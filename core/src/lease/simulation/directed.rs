@@ -7,7 +7,7 @@ use super::super::record::CLOCK_ERROR_MS;
 use super::super::record::Meta;
 use super::store::{Kind, SimStore};
 use crate::error::ErrorKind;
-use crate::store::{Swap, Swapped, Which};
+use crate::store::{Key, Swap, Swapped, Which};
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
 pub(super) const RENEW_MS: u64 = 1_000;
@@ -697,4 +697,60 @@ fn of_two_copies_the_one_whose_write_was_not_done_does_not_go_on() {
     assert!(first.grant().is_none_or(|grant| grant.bound == bound), "both copies go on with one lease");
     drive(&mut second, &mut store, due + 2_000, due + 2_500);
     assert!(second.grant().is_some_and(|grant| grant.bound > bound));
+}
+
+/// A balancer that takes turns: every connection comes to another server of a cluster whose records are the same.
+#[test]
+fn servers_that_answer_in_turn_are_no_store() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let (mut here, mut there) = (protocol(1, false), protocol(2, false));
+    let mut told: [Vec<ErrorKind>; 2] = Default::default();
+    for at in 0..3_000 {
+        for (server, starts) in [(1, &mut here), (2, &mut there)] {
+            store.turn_to(server);
+            told[server as usize - 1].extend(drive(starts, &mut store, at, at + 1));
+            if let Some(error) = starts.trouble() {
+                assert!(error.to_string().contains("server-1") && error.to_string().contains("server-2"), "{error}");
+            }
+        }
+    }
+    assert!(here.grant().is_none() || there.grant().is_none());
+    let told = told.concat();
+    assert!(!told.is_empty() && told.iter().all(|kind| *kind == ErrorKind::StoreUnsuitable), "{told:?}");
+    // One process whose connections are cut, and each of them comes to the next server.
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let mut alone = protocol(3, false);
+    let told: Vec<_> = (0..6).map(|n| (store.turn_to(1 + n % 3), drive(&mut alone, &mut store, 2_000 * n, 2_000 * n + 2_000)).1).collect();
+    assert!(told[..3].concat().is_empty() && told[3] == [ErrorKind::StoreUnsuitable], "{told:?}");
+}
+
+/// The start goes on with the server that took over, above all that the first one may have confirmed.
+#[test]
+fn a_fail_over_during_a_start_is_waited_for() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let (mut first, mut second) = (protocol(1, false), protocol(2, false));
+    assert!(drive(&mut first, &mut store, 0, 1_000).is_empty() && first.grant().is_none());
+    store.turn_to(2);
+    // The first write to the server that takes over is lost.
+    let (mut at, mut is_lost) = (1_000, false);
+    while !is_lost {
+        let (now, true_ms) = (instant(at), BEGIN_MS + at as i64);
+        let reply = match first.step(now) {
+            Do::Rest(wake) => {
+                at = wake;
+                continue;
+            }
+            Do::Load(which) => Ok(Reply::Loaded(store.load(which, true_ms))),
+            Do::Swap(swap) if swap.key == Key::Meta => Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")),
+            Do::Swap(swap) => Ok(Reply::Swapped(store.swap(&swap, true_ms))),
+            Do::Release(_) | Do::Note(_) => unreachable!("nothing is held"),
+        };
+        is_lost = reply.is_err();
+        first.done(reply, now);
+        at += 1;
+    }
+    for at in (at..20_000).step_by(50) {
+        assert_eq!([drive(&mut first, &mut store, at, at + 25), drive(&mut second, &mut store, at + 25, at + 50)].concat(), []);
+    }
+    assert!(above_floor(&first, 1_000) && above_floor(&second, 1_000));
 }

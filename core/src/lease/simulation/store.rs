@@ -158,6 +158,11 @@ impl SimStore {
         self.take_over(skew_ms);
     }
 
+    /// Another server of a cluster answers, with the same records.
+    pub(super) fn turn_to(&mut self, server: u64) {
+        self.server = server;
+    }
+
     fn take_over(&mut self, skew_ms: i64) {
         self.undo.clear();
         self.servers += 1;

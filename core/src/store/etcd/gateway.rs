@@ -1,6 +1,7 @@
 //! etcd's JSON gateway: one connection to one member, with a token if the cluster wants one.
 
 use super::super::hosts::{BUSY, Failure, Hosts, Login, said};
+use super::super::known;
 use super::super::limits::{ALL_RECORDS, too_large};
 use super::super::socket::Deadline;
 use super::answer::{Answer, Bounded};
@@ -49,15 +50,17 @@ impl Gateway {
     ///
     /// # Errors
     /// `STORE_*`: what each of the members said, if none was good.
-    pub(super) fn open(hosts: Hosts, path: &str, question: &Value, deadline: Deadline) -> Result<(Self, Answer)> {
+    pub(super) fn open(hosts: Hosts, path: &'static str, question: &Value, deadline: Deadline) -> Result<(Self, Answer)> {
         let scheme = if hosts.scheme == "etcds" { "https" } else { "http" };
-        let agent = agent(&hosts)?;
-        let (member, answer) = hosts.first_good(deadline, |host, deadline| {
-            let mut member = Member { agent: agent.clone(), scheme, host: host.to_owned(), login: hosts.login.clone(), token: None };
-            member.log_in(deadline).map_err(|refusal| with_advice(refusal.failure, scheme))?;
-            let answer = member.ask(path, question, deadline).map_err(|failure| with_advice(failure, scheme))?;
+        let (agent, login, question, shown) = (agent(&hosts)?, hosts.login.clone(), question.clone(), hosts.shown.clone());
+        let advised = move |failure| if known::is_known(&shown) { failure } else { with_advice(failure, scheme) };
+        let (member, answer) = hosts.first_to_answer(deadline, move |host| {
+            let mut member = Member { agent: agent.clone(), scheme, host: host.to_owned(), login: login.clone(), token: None };
+            member.log_in(deadline).map_err(|refusal| advised(refusal.failure))?;
+            let answer = member.ask(path, &question, deadline).map_err(&advised)?;
             Ok((member, answer))
         })?;
+        known::note(&hosts.shown);
         Ok((Gateway { hosts, member }, answer))
     }
 
@@ -251,7 +254,8 @@ fn refused(status: u16, answer: Answer, body: &str) -> Refusal {
         _ if has("database space exceeded") => ErrorKind::StoreReadonly,
         _ if has("corrupt cluster") => ErrorKind::StoreCorrupt,
         _ if has("request is too large") || has(TOO_MANY) => ErrorKind::StoreUnsuitable,
-        5 | 12 if !has("learner") => return not_etcd(status, &text),
+        _ if has("learner") => ErrorKind::StoreUnreachable,
+        5 | 12 => return not_etcd(status, &text),
         // Out of time, of a resource, of a leader.
         4 | 8 | 14 => BUSY,
         _ => ErrorKind::StoreUnreachable,
@@ -259,6 +263,7 @@ fn refused(status: u16, answer: Answer, body: &str) -> Refusal {
     let advice = match kind {
         ErrorKind::StoreReadonly => ": compact and defragment it, or raise --quota-backend-bytes; then `etcdctl alarm disarm`",
         ErrorKind::StoreUnsuitable if has(TOO_MANY) => ": start it with --max-txn-ops=128, which is its default",
+        ErrorKind::StoreUnreachable if has("learner") => ": a learner serves nobody; name the voting members, or promote it",
         ErrorKind::StoreAuth if code == 7 => ": the user needs a role with `readwrite --prefix /frazil/`",
         ErrorKind::StoreAuth if has("user name is empty") => ": write etcd://user:password@host",
         _ => "",
@@ -320,7 +325,9 @@ mod tests {
             assert_eq!(say(3, "etcdserver: request is too large"), (ErrorKind::StoreUnsuitable, false));
             assert_eq!(say(14, "etcdserver: no leader"), (BUSY, false));
             assert_eq!(say(14, "etcdserver: request timed out"), (BUSY, false));
-            assert_eq!(say(12, "etcdserver: rpc not supported for learner"), (ErrorKind::StoreUnreachable, false));
+            for code in [12, 14] {
+                assert_eq!(say(code, "etcdserver: rpc not supported for learner"), (ErrorKind::StoreUnreachable, false));
+            }
             assert_eq!(say(5, "Not Found"), (ErrorKind::StoreUnsuitable, false));
         }
         assert_eq!(kind(503, json!({ "status": "away" })).0, BUSY);

@@ -160,6 +160,45 @@ fn a_silent_member_leaves_time_for_the_others() {
     assert!(started.elapsed() < TIMEOUT / 2, "{:?}", started.elapsed());
 }
 
+/// A login that takes longer than the share of one member: it is waited for beside the others.
+#[test]
+fn a_slow_login_keeps_its_time() {
+    let slow = || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            let mut lines = BufReader::new(listener.accept().unwrap().0);
+            for (status, body) in [LOGIN, (200, &at("1", 5, ""))] {
+                read_request(&mut lines).unwrap();
+                std::thread::sleep(if body == LOGIN.1 { Duration::from_secs(3) } else { Duration::ZERO });
+                let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len());
+                lines.get_mut().write_all((head + body).as_bytes()).unwrap();
+            }
+        });
+        host
+    };
+    connect(&format!("etcd://u:s3cret@{},{},{}", slow(), slow(), slow()), Duration::from_secs(6)).unwrap();
+}
+
+/// The members' first failures count, whichever comes first; a refused login ends the search.
+#[test]
+fn a_refused_login_is_refused_by_all() {
+    let refusal = (400, r#"{"code":3,"error":"etcdserver: authentication failed, invalid user ID or password"}"#);
+    let (silent, wrong) = (fake(&[]), fake(&[refusal]));
+    let url = format!("{silent},{}", wrong.rsplit('@').next().unwrap());
+    assert_eq!(refused(&url).kind(), ErrorKind::StoreAuth);
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_ETCD: tests/servers runs it"]
+fn a_look_for_room_writes_nothing() {
+    let mut store = connect(&server(), TIMEOUT).unwrap();
+    let before = store.load("default", Which::All).unwrap();
+    let never = Swap::of_meta(before.server.clone(), Some("-".to_owned()), "-".to_owned(), 0);
+    assert_eq!(store.swap("default", &never).unwrap(), Swapped::Differs);
+    assert_eq!(store.load("default", Which::All).unwrap(), before);
+}
+
 #[test]
 fn an_answer_that_stops_half_way() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -33,6 +33,9 @@ const WRONG_TYPE: &str = "has data of another type under frazil:{NAMESPACE}:meta
      use the namespace, and start them with another namespace=NAME and after= the highest ID that was issued";
 const IN_CLUSTER: &str = "belongs to a Redis Cluster, which is not supported: use a server with cluster-enabled no";
 
+const CLOSES: &str = "if it expects TLS, write rediss://; a proxy closes it too where it does not know INFO, and a balancer where it has \
+     no server";
+
 /// A server's error reply to a command.
 pub(super) fn server(address: &str, command: &str, code: &str, details: &str) -> Error {
     let refuse = |kind, why: &str| Error::new(kind, format!("store={address} {why}"));
@@ -88,12 +91,12 @@ pub(super) fn io(address: &str, timeout: Duration, error: &io::Error) -> Error {
     Error::new(ErrorKind::StoreUnreachable, format!("store={address} {why}"))
 }
 
-/// A connection that breaks before the server has replied to anything. One with TLS takes what it is told for a broken handshake, and hangs up.
+/// A connection that breaks before a server has ever replied here. One with TLS takes what it is told for a broken handshake, and hangs up.
 pub(super) fn first(address: &str, timeout: Duration, error: &io::Error) -> Error {
     let why = io(address, timeout, error);
     match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe if address.starts_with("redis://") => {
-            Error::new(why.kind(), format!("{why}; if it expects TLS, write rediss://"))
+            Error::new(why.kind(), format!("{why}: {CLOSES}"))
         }
         _ => why,
     }

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 use std::{env, fs, thread};
 
@@ -169,6 +170,31 @@ fn a_server_that_shuts_down() {
     let mut store = connect(&impostor(reply.as_bytes(), Duration::ZERO), TIMEOUT).expect("a primary");
     let text = refused(store.load("default", Which::All), ErrorKind::StoreUnreachable, &["closed the connection"]);
     assert!(!text.contains("TLS"), "{text}");
+}
+
+/// A proxy that hangs up, at first and after a server has answered there.
+#[test]
+fn only_a_first_connection_may_lack_tls() {
+    let info = "# Server\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:0\r\nloading:0\r\n";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let is_up = std::sync::Arc::new(AtomicBool::new(false));
+    let has_server = std::sync::Arc::clone(&is_up);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut asked) = (stream.unwrap(), [0; 1024]);
+            let length = stream.read(&mut asked).unwrap_or(0);
+            if has_server.load(Ordering::SeqCst) && asked[..length].starts_with(b"*1\r\n") {
+                stream.write_all(format!("${}\r\n{info}\r\n", info.len()).as_bytes()).unwrap();
+            }
+        }
+    });
+    let hang_up = |text: &str| refused(connect(&url, TIMEOUT), ErrorKind::StoreUnreachable, &["closed the connection", text]);
+    hang_up("if it expects TLS, write rediss://; a proxy closes it too where it does not know INFO");
+    is_up.store(true, Ordering::SeqCst);
+    connect(&url, TIMEOUT).expect("a primary");
+    is_up.store(false, Ordering::SeqCst);
+    assert!(!hang_up("").contains("TLS"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! The `redis` crate's own connection limits each system call. Here the limit is on the whole, from the name's look-up to the
 //! reply's last byte; the crate packs the commands.
 
+use super::super::known;
 use super::super::limits::too_large;
 use super::super::peer;
 use super::super::resp::{self, Broken, Reply};
@@ -145,7 +146,9 @@ impl Wire {
         let mut read = || {
             while replies.len() < count {
                 replies.push(resp::read(&mut stream, room)?);
-                self.answered = true;
+                if !std::mem::replace(&mut self.answered, true) {
+                    known::note(&self.address);
+                }
             }
             Ok(())
         };
@@ -172,7 +175,7 @@ impl Wire {
         if !self.answered {
             self.check_peer(stream.get_mut().timed().deadline)?;
         }
-        let refusal = match (stream.get_ref().handshaking(), self.answered) {
+        let refusal = match (stream.get_ref().handshaking(), known::is_known(&self.address)) {
             (true, _) => refusal::handshake,
             (false, false) => refusal::first,
             (false, true) => refusal::io,

@@ -1,6 +1,7 @@
 //! A connection to one frazil-server: blocking, and every wait ends at a deadline.
 
 use super::super::hosts::{BUSY, Failure, Hosts, lost, said};
+use super::super::known;
 use super::super::limits::{ALL_RECORDS, too_large};
 use super::super::resp::{self, Broken, Reply};
 use super::super::socket::Deadline;
@@ -168,7 +169,9 @@ impl Session {
 
     fn read(&mut self) -> Result<Reply, Failure> {
         let reply = resp::read(&mut self.stream, ALL_RECORDS).map_err(|broken| self.failure(broken))?;
-        self.answered = true;
+        if !std::mem::replace(&mut self.answered, true) {
+            known::note(&self.host);
+        }
         Ok(reply)
     }
 
@@ -179,7 +182,7 @@ impl Session {
                 let is_handshake = self.stream.get_ref().handshaking();
                 let hint = match error.kind() {
                     // One with TLS does so, and many a server of another kind.
-                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if !self.answered && !is_handshake => WHERE,
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if !known::is_known(&self.host) && !is_handshake => WHERE,
                     _ => tls::hint(&error, is_handshake),
                 };
                 (kind, format!("{why}{hint}"))

@@ -3,12 +3,13 @@
 use super::super::peer;
 use super::refusal::{self, Refusal};
 use super::url::{Login, Options};
+use super::waits;
 use crate::error::{Error, ErrorKind, Result};
 use sqlx::mysql::{MySqlDatabaseError, MySqlRow};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, MySqlConnection, PgConnection, Row};
 use std::fmt;
-use std::io::ErrorKind::NotFound;
+use std::io::ErrorKind::{NotFound, UnexpectedEof};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -27,6 +28,8 @@ pub(super) struct Link {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     login: Login,
+    /// True once the server has answered a text.
+    answered: bool,
     timeout: Duration,
     /// The instant by which the call under way must have returned.
     deadline: Instant,
@@ -56,7 +59,7 @@ impl Link {
             Error::new(ErrorKind::StoreUnreachable, why)
         })?;
         let timeout = timeout.min(LONGEST);
-        let mut link = Link { database: None, runtime: Some(runtime), login, timeout, deadline: Instant::now() + timeout };
+        let mut link = Link { database: None, runtime: Some(runtime), login, answered: false, timeout, deadline: Instant::now() + timeout };
         let options = link.login.options.clone();
         let mut connecting = Box::pin(async {
             match options {
@@ -144,10 +147,12 @@ impl Link {
         let Some(mut database) = self.database.take() else {
             return Err(Refusal::other("the connection was given up after an earlier error"));
         };
-        let (database, rows) = self.wait(async {
+        let asking = async {
             let rows = database.ask(sql).await;
             Ok((database, rows))
-        })?;
+        };
+        let (database, rows) = self.wait_until(self.last_answer(), asking).unwrap_or_else(|| Err(self.silent()))?;
+        self.answered = true;
         if !matches!(rows, Err(sqlx::Error::Io(_) | sqlx::Error::Protocol(_))) {
             self.database = Some(database);
         }
@@ -155,8 +160,26 @@ impl Link {
     }
 
     fn wait<T>(&self, work: impl Future<Output = sqlx::Result<T>>) -> std::result::Result<T, Refusal> {
-        let none = || Err(Refusal::other(format!("no answer within {:?}", self.timeout)));
-        self.wait_until(self.deadline, work).unwrap_or_else(none)
+        self.wait_until(self.deadline, work).unwrap_or_else(|| Err(self.silent()))
+    }
+
+    fn silent(&self) -> Refusal {
+        Refusal::silent(self.timeout, matches!(self.login.options, Options::Postgresql(_)) && !self.answered)
+    }
+
+    /// The instant until which an answer is waited for: PostgreSQL can be asked afterwards why there was none.
+    fn last_answer(&self) -> Instant {
+        match self.login.options {
+            Options::Postgresql(_) => self.deadline - self.timeout / 8,
+            Options::Mysql(_) => self.deadline,
+        }
+    }
+
+    /// The refusal that says what the session waits for that keeps the table locked.
+    fn waits(&self) -> Option<Refusal> {
+        let Options::Postgresql(options) = self.login.options.clone() else { return None };
+        let message = self.wait_until(self.deadline, waits::ask(options, self.login.table))?.ok()??;
+        Some(Refusal { code: refusal::WAITS.to_owned(), message })
     }
 
     /// Works until then; `None` where it takes longer.
@@ -231,7 +254,9 @@ impl Link {
 
     /// Makes a refusal an error for the user.
     pub(super) fn error(&self, refusal: &Refusal) -> Error {
-        refusal::error(refusal, &self.login)
+        let is_late = matches!(refusal.code.as_str(), "55P03" | refusal::SILENT) && self.answered;
+        let waits = if is_late { self.waits() } else { None };
+        refusal::error(waits.as_ref().unwrap_or(refusal), &self.login)
     }
 }
 
@@ -300,7 +325,13 @@ pub(super) fn refused(error: sqlx::Error) -> Refusal {
         sqlx::Error::Io(error) if error.kind() == NotFound => {
             Refusal::other(format!("a socket, certificate or key that the URL names: {error}"))
         }
+        sqlx::Error::Io(error) if error.kind() == UnexpectedEof => {
+            Refusal::other("it closed the connection, or a proxy without a server did")
+        }
         sqlx::Error::Io(error) => Refusal::other(error.to_string()),
+        sqlx::Error::Configuration(error) if error.to_string().contains("RSA") => {
+            Refusal { code: refusal::NEEDS_TLS.to_owned(), message: String::new() }
+        }
         sqlx::Error::Tls(error) => Refusal::other(format!("TLS: {error}")),
         _ => Refusal::other(error.to_string()),
     }

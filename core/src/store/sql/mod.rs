@@ -37,6 +37,7 @@ mod postgresql;
 mod refusal;
 mod table;
 mod url;
+mod waits;
 
 #[cfg(feature = "admin")]
 pub(super) use column::column;

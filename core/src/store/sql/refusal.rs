@@ -2,6 +2,7 @@
 
 use super::url::Login;
 use crate::error::{Error, ErrorKind};
+use std::time::Duration;
 
 /// Why a text was not executed.
 #[derive(Debug)]
@@ -15,10 +16,27 @@ impl Refusal {
     pub(super) fn other(message: impl Into<String>) -> Self {
         Refusal { code: String::new(), message: message.into() }
     }
+
+    pub(super) fn silent(timeout: Duration, may_be_pooled: bool) -> Self {
+        let hint = match may_be_pooled {
+            true => {
+                "; a PgBouncer is silent while its pool is full: set pool_mode=transaction, or raise default_pool_size (in session mode \
+                 each process keeps a connection)"
+            }
+            false => "",
+        };
+        Refusal { code: SILENT.to_owned(), message: format!("no answer within {timeout:?}{hint}") }
+    }
 }
 
 /// The code of an answer that is not UTF-8.
 pub(super) const UNREADABLE: &str = "unreadable";
+/// The code of a server that has not answered in time.
+pub(super) const SILENT: &str = "silent";
+/// The code of a call that waited for another session, with what that one waits for.
+pub(super) const WAITS: &str = "waits";
+/// The code of a MySQL that wants the password itself, and has no TLS to carry it: an RSA key would take its place.
+pub(super) const NEEDS_TLS: &str = "needs TLS";
 
 /// Returns whether the server says that it undid the transaction because of another one.
 pub(super) fn nothing_written(refusal: &Refusal) -> bool {
@@ -52,16 +70,23 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
         );
         return Error::new(ErrorKind::StoreUnreachable, why).retry_soon();
     }
-    use ErrorKind::{Spec, StoreAuth, StoreCorrupt, StoreReadonly, StoreUnreachable};
+    use ErrorKind::{Spec, StoreAuth, StoreCorrupt, StoreReadonly, StoreUnreachable, StoreUnsuitable};
     let (code, to) = (refusal.code.as_str(), &login.endpoint);
     // The servers' texts name the user now and then.
     let message = login.without_user(&refusal.message);
-    let pooler = if code == "08P01" { pooler(&message) } else { code };
-    let (kind, why) = match pooler {
+    let known = if code == "08P01" { pooler(&message) } else { code };
+    let (kind, why) = match known {
         // Nothing of the server's text: all of it is about the login.
         "28P01" | "28000" | "1045" | "1698" | "1251" | "1524" | "1820" | "1862" | "4151" => (
             StoreAuth,
             format!("the store {to} refuses the login ({code}): check the user, the password and, in the server, who may connect"),
+        ),
+        NEEDS_TLS => (
+            StoreAuth,
+            format!(
+                "the store {to} takes the password only by TLS, unless its cache knows the login (caching_sha2_password): \
+                 write ssl-mode=REQUIRED in place of DISABLED, and switch TLS on where the server has none"
+            ),
         ),
         "1130" => (StoreAuth, format!("the store {to} does not let this machine connect ({code}): allow its address to the user")),
         "1044" => (StoreAuth, format!("the store {to} does not let the user into the database ({code}): grant {}", login.rights())),
@@ -91,6 +116,24 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
                 login.table
             ),
         ),
+        WAITS => (
+            StoreUnreachable,
+            format!(
+                "the store {to} did not get to it in time: a session that keeps the table {} or rows of it locked waits for {message}",
+                login.table
+            ),
+        ),
+        PARAMETER => (
+            StoreUnsuitable,
+            format!(
+                "the store {to} is a PgBouncer that does not pass this on ({code}: {message}): leave options out of the URL, and let \
+                 ALTER ROLE ... SET say it in the database"
+            ),
+        ),
+        STATEMENT => {
+            let why = format!("the store {to} is a PgBouncer in statement mode, which hides an error of the database ({code}: {message})");
+            (StoreUnsuitable, why + ": set pool_mode=transaction")
+        }
         // It starts, recovers or ends.
         "57P03" => {
             let why = format!("the store {to} cannot serve now ({code}: {message})");
@@ -103,19 +146,24 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
         // PostgreSQL: the text's fault, its values' fault, what the server cannot do; MySQL: likewise, and a table that is not as it should be.
         "1054" | "1064" | "1146" | "1235" | "1267" | "1286" | "1665" | "3098" => unsuitable(login, code, &message),
         _ if code.len() == 5 && ["42", "22", "0A"].iter().any(|class| code.starts_with(class)) => unsuitable(login, code, &message),
-        "" => (StoreUnreachable, format!("the store {to} cannot be reached: {message}")),
+        "" | SILENT => (StoreUnreachable, format!("the store {to} cannot be reached: {message}")),
         _ => (StoreUnreachable, format!("the store {to} cannot serve now ({code}: {message})")),
     };
     Error::new(kind, why)
 }
 
+/// The codes of what only PgBouncer refuses.
+const PARAMETER: &str = "parameter";
+const STATEMENT: &str = "statement";
+
 /// PgBouncer has one code for everything: the code that PostgreSQL would have given.
 fn pooler(message: &str) -> &'static str {
     match message {
-        _ if message.contains("authentication failed") || message.contains("no such user") => "28P01",
+        _ if message.contains("authentication failed") || message.contains("no such user") || message.contains("role ***") => "28P01",
         _ if message.contains("does not exist") || message.contains("no such database") => "3D000",
-        // A startup parameter that it cannot pass on: `options` in the URL.
-        _ if message.contains("unsupported startup parameter") => "0A000",
+        // `options` in the URL.
+        _ if message.contains("unsupported startup parameter") => PARAMETER,
+        _ if message.contains("statement pooling") => STATEMENT,
         _ => "08P01",
     }
 }

@@ -81,6 +81,12 @@ fn errors_name_the_address_and_not_the_user() {
         ("57014", "canceling statement due to statement timeout", StoreUnreachable),
         ("57P03", "the database system is starting up", StoreUnreachable),
         ("42601", "syntax error", StoreUnsuitable),
+        ("08P01", "server login failed: FATAL role \"anna\" does not exist", StoreAuth),
+        ("08P01", "server login failed: FATAL database \"x\" does not exist", Spec),
+        ("08P01", "unsupported startup parameter: options", StoreUnsuitable),
+        ("08P01", "unsupported startup parameter in options: search_path", StoreUnsuitable),
+        ("08P01", "transaction blocks not allowed in statement pooling mode", StoreUnsuitable),
+        ("08P01", "anything else", StoreUnreachable),
         ("XX001", "invalid page", StoreCorrupt),
         ("", "connection reset by peer", StoreUnreachable),
     ] {
@@ -309,6 +315,64 @@ fn errors_name_the_table_that_is_used() {
         let error = refusal::error(&refusal::Refusal { code: code.to_owned(), message: String::new() }, &login);
         assert!(error.to_string().contains(says), "{error}");
     }
+}
+
+#[test]
+fn what_only_a_pooler_refuses_has_its_own_mend() {
+    let login = url::postgresql("postgresql://anna:secret@db:6000/x").unwrap();
+    for (message, says) in [
+        ("unsupported startup parameter: options", ["leave options out of the URL", "ALTER ROLE"]),
+        ("transaction blocks not allowed in statement pooling mode", ["statement mode", "pool_mode=transaction"]),
+    ] {
+        let error = refusal::error(&refusal::Refusal { code: "08P01".to_owned(), message: message.to_owned() }, &login).to_string();
+        assert!(says.iter().all(|part| error.contains(part)) && !error.contains("its table"), "{error}");
+    }
+}
+
+/// A MySQL 8 or 9 whose cache does not know the login, reached without TLS: it asks for the password in full.
+#[test]
+fn a_login_that_needs_tls_says_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("mysql://anna:secret@{}/x?ssl-mode=DISABLED", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let packet = |number: u8, payload: &[u8]| [&[u8::try_from(payload.len()).unwrap(), 0, 0, number], payload].concat();
+        // Protocol 4.1, a salt of 20 bytes, and the name of the plugin.
+        let greeting =
+            [b"\x0a8.4.3\0\x01\0\0\0saltsalt\0\x08\x82\x2d\x02\0\x08\0\x15".as_slice(), &[0; 10], b"saltsaltsalt\0caching_sha2_password\0"]
+                .concat();
+        // After the login: the password, please. Then its public key.
+        for answer in [packet(0, &greeting), packet(2, b"\x01\x04"), packet(4, b"\x01-----BEGIN PUBLIC KEY-----")] {
+            std::io::Write::write_all(&mut stream, &answer).unwrap();
+            assert!(std::io::Read::read(&mut stream, &mut [0; 512]).is_ok());
+        }
+    });
+    let error = refused(&url);
+    assert_eq!(error.kind(), ErrorKind::StoreAuth, "{error}");
+    assert!(error.to_string().contains("write ssl-mode=REQUIRED") && !error.to_string().contains("feature"), "{error}");
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
+fn a_late_answer_says_what_the_other_session_waits_for() {
+    let url = server("FRAZIL_TEST_POSTGRESQL");
+    let link = || Link::connect(url::postgresql(&url).unwrap(), 2 * SECOND).unwrap();
+    let (mut other, mut late) = (link(), link());
+    super::postgresql::prepare(&mut other).unwrap();
+    other.ask("BEGIN; LOCK TABLE frazil IN EXCLUSIVE MODE").unwrap();
+    let waits = |late: &mut Link| late.ask("SET lock_timeout = 100; UPDATE frazil SET slot = slot WHERE false").unwrap_err().to_string();
+    late.start();
+    let error = waits(&mut late);
+    assert!(error.contains("locked waits for its own client"), "{error}");
+    // One that is at work, and never asks for a lock.
+    let busy = thread::spawn(move || (other.start(), other.ask("SELECT pg_sleep(1)")));
+    let mut late = link();
+    late.ask("SELECT 1").unwrap();
+    thread::sleep(SECOND / 4);
+    late.start();
+    let error = waits(&mut late);
+    assert!(error.contains("locked waits for Timeout PgSleep"), "{error}");
+    busy.join().unwrap().1.unwrap();
 }
 
 #[test]

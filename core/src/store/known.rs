@@ -1,0 +1,14 @@
+//! The addresses at which a server of the right kind has answered this process: there a closed connection is no sign of a wrong URL.
+
+use crate::append_map::AppendMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static ANSWERED: AppendMap<String, AtomicBool> = AppendMap::new();
+
+pub(super) fn note(address: &str) {
+    ANSWERED.get(&address.to_owned()).store(true, Ordering::Relaxed);
+}
+
+pub(super) fn is_known(address: &str) -> bool {
+    ANSWERED.get(&address.to_owned()).load(Ordering::Relaxed)
+}
