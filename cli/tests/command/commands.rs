@@ -453,7 +453,7 @@ fn who_issues_from_a_fixed_number_is_found() {
     assert!(status == 1 && error.contains("NODE_IN_USE"), "{error}");
 }
 
-/// What the library warns of when such a line is opened, and no remedy that a manual clock cannot take.
+/// The warning is that of the library, and each remedy is one that a manual clock can follow.
 #[test]
 fn a_manual_clock_without_after_is_warned_of() {
     let findings = |options: &[&str]| {
