@@ -160,6 +160,7 @@ fn spec(spec: &Spec, findings: &mut Findings) {
         findings.error("after", &error);
     }
     layout(&planned, findings);
+    let is_manual = value(spec, "clock").ok().flatten().as_deref() == Some("manual");
     match source {
         Source::Fixed(node) => {
             findings.good(
@@ -169,8 +170,16 @@ fn spec(spec: &Spec, findings: &mut Findings) {
                 ),
             );
             match find_guard(spec) {
-                Ok(found) => guard(found, findings),
+                Ok(found) => guard(found, is_manual, findings),
                 Err(error) => findings.error("guard", &error),
+            }
+            let is = |key, wanted| value(spec, key).ok().flatten().as_deref() == wanted;
+            if is_manual && is("after", None) && !is("detached", Some("true")) {
+                findings.warn(
+                    "after",
+                    "clock=manual without after= may repeat the IDs of an earlier run",
+                    "open with after= the highest saved ID (after=0 where none is); tests and replays take detached=true",
+                );
             }
         }
         Source::Leased(contract) => {
@@ -197,13 +206,15 @@ fn copies(findings: &mut Findings) {
 }
 
 /// A second process of this machine with a number that is given.
-fn guard(found: Option<Found>, findings: &mut Findings) {
-    let mend = "give each process its own number, or have all of them lease one with store=local";
+fn guard(found: Option<Found>, is_manual: bool, findings: &mut Findings) {
+    // A lease needs the system's clock.
+    let or = if is_manual { "or leave out clock=manual and" } else { "or" };
+    let mend = format!("give each process its own number, {or} have all of them lease one with store=local");
     match found {
         Some(Found::Free | Found::Held(_)) if has_own_network() => findings.warn(
             "guard",
             "other containers of this machine that issue from the number are not noticed, because this process has a network of its own",
-            "give each container its own number, or lease one from a store that all of them reach",
+            format!("give each container its own number, {or} lease one from a store that all of them reach"),
         ),
         None => findings.warn("guard", "another process of this machine with the number is not noticed, as the spec asks", mend),
         Some(Found::Free) => {

@@ -1,12 +1,12 @@
 //! The registry of fixed node numbers: one generator per number and process, however often it is opened.
 //!
 //! A generator is kept for the life of the process, even without handles, so a program that opens a new handle for every ID does not repeat
-//! any. A leased number is opened by [`lease::open`] instead, and kept by a lease task. The registry is read and replaced without a lock,
-//! because a forked child inherits a lock in whatever state it was.
+//! any. A leased number is opened by [`lease::open`] instead, and kept by a lease task. The registry is read without a lock, and the lock of
+//! those that add to it is not inherited: a forked child would get it in whatever state it was.
 
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork;
+use crate::fork::{self, PerProcess};
 use crate::generator::{Generator, Lease, UNBOUNDED};
 use crate::guard::{self, Guard, Names, Watch};
 use crate::layout::Shape;
@@ -14,10 +14,11 @@ use crate::lease::{self, SharedGenerator};
 use crate::policy::Policies;
 use crate::spec::{Plan, Source, Spec};
 use crate::stats;
+use crate::sync::locked;
 use crate::wait::Wait;
 use arc_swap::ArcSwapOption;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// The identity of a generator: everything that determines its IDs, so not the names of the fields.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -27,7 +28,11 @@ struct Key {
     namespace: Arc<str>,
 }
 
-static REGISTRY: ArcSwapOption<HashMap<Key, Arc<SharedGenerator>>> = ArcSwapOption::const_empty();
+type Registry = HashMap<Key, Arc<SharedGenerator>>;
+
+static REGISTRY: ArcSwapOption<Registry> = ArcSwapOption::const_empty();
+/// Held while a generator is made.
+static OPENING: PerProcess<Mutex<()>> = PerProcess::new();
 
 /// Finds or makes the generator that a plan of a spec describes, with one more handle on it.
 pub(crate) fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
@@ -41,27 +46,26 @@ pub(crate) fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<Shar
         return Ok(shared);
     }
     let key = Key { shape: plan.layout.shape(), node_bits: plan.layout.node_bits_of(node), namespace: plan.namespace.as_str().into() };
-    let mut made = None;
-    loop {
-        let registry = REGISTRY.load_full();
-        if let Some(shared) = registry.as_ref().and_then(|registry| registry.get(&key))
-            && shared.take_handle()
-        {
-            let checked = shared.generator.check_process().and_then(|()| check_policies(shared, plan));
-            return checked.map(|()| Arc::clone(shared)).inspect_err(|_| shared.let_go());
-        }
-        let shared = match &made {
-            Some(shared) => Arc::clone(shared),
-            None => Arc::clone(made.insert(Arc::new(make(plan, spec, node, wait)?))),
-        };
-        let mut with = registry.as_deref().cloned().unwrap_or_default();
-        with.insert(key.clone(), Arc::clone(&shared));
-        let before = REGISTRY.compare_and_swap(&registry, Some(Arc::new(with)));
-        if before.as_ref().map(Arc::as_ptr) == registry.as_ref().map(Arc::as_ptr) {
-            stats::register(Arc::downgrade(&shared) as _);
-            return Ok(shared);
-        }
+    let find = |registry: Option<&Registry>| registry?.get(&key).filter(|shared| shared.take_handle()).cloned();
+    let found = |shared: Arc<SharedGenerator>| {
+        let checked = shared.generator.check_process().and_then(|()| check_policies(&shared, plan));
+        checked.inspect_err(|_| shared.let_go()).map(|()| shared)
+    };
+    if let Some(shared) = find(REGISTRY.load().as_deref()) {
+        return found(shared);
     }
+    // One thread after the other: a watch and a probe of another thread would look like those of another process.
+    let _opening = locked(OPENING.get(|| Ok(Mutex::default()))?);
+    let registry = REGISTRY.load_full();
+    if let Some(shared) = find(registry.as_deref()) {
+        return found(shared);
+    }
+    let shared = Arc::new(make(plan, spec, node, wait)?);
+    let mut with = registry.as_deref().cloned().unwrap_or_default();
+    with.insert(key, Arc::clone(&shared));
+    REGISTRY.store(Some(Arc::new(with)));
+    stats::register(Arc::downgrade(&shared) as _);
+    Ok(shared)
 }
 
 fn check_policies(shared: &SharedGenerator, plan: &Plan) -> Result<()> {
@@ -139,6 +143,26 @@ mod tests {
             // An opener that was held up beyond a tick begins in another one.
             let ids = Snowflake::open_spec(spec, held_up(Duration::from_secs(1))).unwrap();
             ids.next_id_for(held_up(Duration::from_millis(2))).unwrap();
+        }
+    }
+
+    /// Threads that open a number at once are not other processes to each other.
+    #[test]
+    fn threads_that_open_a_manual_clock_at_once_issue() {
+        for node in 720..760 {
+            let spec = Spec::parse(&format!("standard node={node} clock=manual after=0")).unwrap();
+            let barrier = std::sync::Barrier::new(8);
+            std::thread::scope(|scope| {
+                let open = || {
+                    barrier.wait();
+                    let ids = Snowflake::open_spec(spec.clone(), Wait::from(Duration::ZERO)).unwrap();
+                    ids.set_time(1_800_000_000_000).unwrap();
+                    ids.next_id().unwrap();
+                };
+                for _ in 0..8 {
+                    scope.spawn(open);
+                }
+            });
         }
     }
 }

@@ -139,6 +139,14 @@ def test_grouped_renewals_where_empty_texts_are_null(mariadb):
         as_root(mariadb, "SET @@global.sql_mode = DEFAULT")
 
 
+def test_a_clock_that_a_session_has_stopped(mariadb):
+    as_root(mariadb, "SET @@global.init_connect = 'SET timestamp = UNIX_TIMESTAMP() - 60'")
+    try:
+        mint(mariadb.url, "stopped")
+    finally:
+        as_root(mariadb, "SET @@global.init_connect = DEFAULT")
+
+
 @pytest.mark.parametrize("of", ["ROLE frazil", "DATABASE frazil"])
 @pytest.mark.parametrize("settings", rounds(POSTGRESQL))
 def test_settings_of_a_user_or_a_database_of_postgresql(postgresql, of, settings):

@@ -95,6 +95,14 @@ def test_a_foreign_page_is_known_by_its_referer_too(server, referer):
     assert status(server, "GET", "/metrics", "Host: localhost", f"Referer: {referer}", port="admin") == 200
 
 
+def test_a_refusal_shows_no_password_of_a_page(server):
+    for header in ("Origin", "Referer"):
+        for page in ("https://me:hunter2@evil.example/", "http://me:hunter2@localhost:1"):
+            answer = server.ask("POST", "/v1/invoice/next", {header: page})
+            assert answer[0] == 403 and b"hunter2" not in answer[-1] and b"me:" not in answer[-1], answer
+    assert "hunter2" not in server.log.read_text()
+
+
 def test_a_page_of_the_host_may_ask(server):
     before = numbers(server)
     for host in ("localhost:8080", "127.0.0.1", "[::1]:80", "ids.example"):

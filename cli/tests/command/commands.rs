@@ -527,6 +527,27 @@ fn who_issues_from_a_fixed_number_is_found() {
     assert!(status == 1 && error.contains("NODE_IN_USE"), "{error}");
 }
 
+/// The warning is that of the library, and each remedy is one that a manual clock can follow.
+#[test]
+fn a_manual_clock_without_after_is_warned_of() {
+    let findings = |options: &[&str]| {
+        let told = json(&[&["doctor", "standard", "node=912", "clock=manual"], options, &["--json"]].concat());
+        told.as_array()
+            .unwrap()
+            .iter()
+            .filter(|finding| finding["level"] == "warn" && finding["area"] != "ntp")
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let told = findings(&[]);
+    assert!(told.len() == 1 && told[0]["mend"].as_str().unwrap().contains("open with after="), "{told:?}");
+    assert!(findings(&["after=0"]).is_empty());
+    for options in [["after=0", "shared=true"], ["start=zero", "detached=true"]] {
+        let told = findings(&options);
+        assert!(told.len() == 1 && told[0]["mend"].as_str().unwrap().contains("leave out clock=manual and"), "{told:?}");
+    }
+}
+
 /// In its own network namespace, as containers have, a process does not meet the holder outside.
 #[cfg(target_os = "linux")]
 #[test]

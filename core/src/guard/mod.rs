@@ -241,8 +241,14 @@ impl Guard {
     /// Returns whether no other process has issued since this one opened. Notifies the processes that watch.
     fn was_alone(&self, state: &mut State) -> bool {
         let was_alone = state.since.is_none() && !state.is_late() && matches!(state.stage, Stage::Watching(Ok(_)));
-        if let Err(why) = self.names.watches.iter().try_for_each(|watch| system::ring(watch)) {
-            self.log_unguarded(&why.to_string());
+        let unheard = self.names.watches.iter().try_for_each(|watch| system::ring(watch)).err().map(|why| why.to_string());
+        let unwatched = match &state.stage {
+            // A clock that is not manual begins in a later tick instead.
+            Stage::Watching(Err(NotTaken::Refused(why))) if self.is_manual => Some(why.clone()),
+            _ => None,
+        };
+        if let Some(why) = unwatched.or(unheard) {
+            self.log_unguarded(&why);
         }
         was_alone
     }

@@ -365,6 +365,18 @@ fn the_guard_is_held_where_it_stands_in_the_place_of_a_watch_that_was_removed() 
     }
 }
 
+/// Nothing rings a process that opened without a watch, and no later tick helps a manual clock.
+#[test]
+fn a_manual_clock_without_a_descriptor_at_its_opening_sends_node_unguarded() {
+    let mut poor = Worker::new("poor manual");
+    poor.ask("descriptors 32");
+    assert_eq!(poor.ask("poor standard node=26 clock=manual after=0"), "open");
+    poor.order("time 1800000000000");
+    poor.order("next 1 0");
+    let answers = [(); 3].map(|()| poor.answer());
+    assert!(answers.iter().any(|answer| answer.starts_with("node.unguarded") && answer.contains("files")), "{answers:?}");
+}
+
 /// There is a descriptor when the first ID comes, and another process that issues.
 #[test]
 fn a_process_without_a_descriptor_at_its_opening_is_guarded_later() {

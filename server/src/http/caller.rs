@@ -59,9 +59,8 @@ impl<'a> Caller<'a> {
                 let may_read = !mints && host.is_address();
                 if !may_read && !host.is_own(reached, &shared.hosts) {
                     let why = "is not one by which a request without a token is served";
-                    // What stands before an @ may be a password.
-                    let shown = short(given.rsplit(|&byte| byte == b'@').next().unwrap_or_default());
-                    return Err(Refusal::forbidden(format!("the host {shown:?} {why}: {}", host.remedy(reached, &shared.hosts))));
+                    let remedy = host.remedy(reached, &shared.hosts);
+                    return Err(Refusal::forbidden(format!("the host {:?} {why}: {remedy}", short(given))));
                 }
             }
             let is_own = |page: &&[u8]| host.is_some_and(|host| page.eq_ignore_ascii_case(host));
@@ -101,6 +100,8 @@ fn page_of(header: &HeaderValue) -> &[u8] {
     of_scheme.map_or(b"an unknown address", |rest| rest.split(|byte| b"/?#".contains(byte)).next().unwrap_or_default())
 }
 
-fn short(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().take(64).collect()
+/// Shows a host without what stands before an @, which may be a password.
+fn short(host: &[u8]) -> String {
+    let host = host.rsplit(|&byte| byte == b'@').next().unwrap_or_default();
+    String::from_utf8_lossy(host).chars().take(64).collect()
 }

@@ -39,7 +39,7 @@ pub(super) struct Link {
 /// empty `sql_mode` could not be named where that mode makes empty texts NULL.
 const SESSION: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES', SESSION autocommit = 1, SESSION completion_type = 0, \
      SESSION sql_select_limit = 18446744073709551615, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0, \
-     SESSION group_concat_max_len = 1024";
+     SESSION group_concat_max_len = 1024, SESSION timestamp = DEFAULT";
 
 /// The longest timeout that is taken: no clock overflows with it, and no server's setting.
 const LONGEST: Duration = Duration::from_secs(3600);

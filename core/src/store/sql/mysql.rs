@@ -15,6 +15,7 @@
 //! | `sql_select_limit` | a load that is cut off looks as if the records were gone |
 //! | `sql_big_selects`, `sql_safe_updates` | statements of ours could be refused |
 //! | `group_concat_max_len` | the list of the table's columns could be cut off |
+//! | `timestamp` | it stops the session's clock, by which leases end |
 //!
 //! The server is told by `@@server_uuid` (MySQL) or `@@server_uid` (newer MariaDB: the machine's network
 //! card and the port), else by server_id, host name and port: that shows a promoted replica, but not a backup or a dump that
