@@ -140,6 +140,7 @@ mod cancel;
 mod clock;
 mod error;
 mod event;
+#[cfg_attr(not(feature = "admin"), allow(dead_code, reason = "the command line asks for more than parsers do"))]
 mod foreign;
 mod fork;
 mod future;
