@@ -37,6 +37,16 @@ impl Place {
             Place::Path(_) => None,
         }
     }
+
+    /// Tells whether no two sockets can listen on both.
+    fn meets(&self, other: &Place) -> bool {
+        let covers = |a: SocketAddr, b: SocketAddr| a.ip().is_unspecified() && (a.is_ipv6() || b.is_ipv4());
+        match (self.address(), other.address()) {
+            (Some(a), Some(b)) => a.port() == b.port() && a.port() != 0 && (a.ip() == b.ip() || covers(a, b) || covers(b, a)),
+            (None, None) => self.to_string() == other.to_string(),
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Place {
@@ -67,14 +77,23 @@ impl Config {
     /// # Errors
     /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and other codes for a wrong setting, spec, token or certificate.
     pub fn new(settings: Settings, sockets: Vec<(Protocol, TcpListener)>) -> Result<Self> {
+        let config = Config::of_ports(settings, sockets)?;
+        if config.plans.is_empty() {
+            return Err(spec_error("nothing to serve: give NAME=SPEC, for example 'orders=standard store=local'".to_owned()));
+        }
+        Ok(config)
+    }
+
+    /// Checks the settings, which may name nothing to serve.
+    ///
+    /// # Errors
+    /// Those of [`new`](Config::new).
+    pub fn of_ports(settings: Settings, sockets: Vec<(Protocol, TcpListener)>) -> Result<Self> {
         let is_placed = !sockets.is_empty() || settings.resp.is_some();
         let usual = (!is_placed).then(|| USUAL_HTTP.to_owned());
         let given = [(Protocol::Http, settings.http.or(usual)), (Protocol::Resp, settings.resp), (Protocol::Admin, settings.admin)];
         let places = places(given, sockets)?;
         let plans = settings.named.into_iter().map(|(name, spec)| Plan::new(name, &spec)).collect::<Result<Vec<_>>>()?;
-        if plans.is_empty() {
-            return Err(spec_error("nothing to serve: give NAME=SPEC, for example 'orders=standard store=local'".to_owned()));
-        }
         if let Some(plan) = plans.iter().find(|plan| plan.is_lent() && places.iter().all(|(protocol, _)| *protocol != Protocol::Resp)) {
             return Err(spec_error(format!("{} is lent, which takes Redis' protocol: give --resp", plan.name)));
         }
@@ -110,7 +129,7 @@ impl Config {
 
 /// Returns the places in the order of the protocols.
 fn places(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, TcpListener)>) -> Result<Vec<(Protocol, Place)>> {
-    let mut places = vec![];
+    let mut places: Vec<(Protocol, Place)> = vec![];
     for (protocol, text) in given {
         let key = protocol.name();
         let socket = sockets.iter().position(|(its, _)| *its == protocol).map(|at| sockets.swap_remove(at).1);
@@ -126,6 +145,10 @@ fn places(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, Tc
                 return Err(spec_error(format!("{key}={text} is given, {why}")));
             }
         };
+        if let Some((other, its)) = places.iter().find(|(_, its)| its.meets(&place)) {
+            let (other, why) = (other.name(), "are one address: give each protocol its own");
+            return Err(spec_error(format!("{other}={its} and {key}={place} {why}")));
+        }
         places.push((protocol, place));
     }
     Ok(places)

@@ -130,7 +130,7 @@ fn check(settings: Settings) -> Result<ExitCode> {
 }
 
 fn health(settings: Settings) -> Result<ExitCode> {
-    let (is_ready, reply) = health::ask(&Config::new(settings.with_defaults()?, vec![])?)?;
+    let (is_ready, reply) = health::ask(&Config::of_ports(settings.with_defaults()?, vec![])?)?;
     print(&format!("{}\n", reply.trim_end()))?;
     Ok(if is_ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

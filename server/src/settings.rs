@@ -113,13 +113,17 @@ impl Settings {
         let mut flags = vec![];
         for argument in command.get_arguments() {
             let Some(long) = argument.get_long() else { continue };
-            let value = std::env::var_os(PREFIX.to_owned() + &suffix(long));
-            let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
+            let name = PREFIX.to_owned() + &suffix(long);
+            let Some(value) = std::env::var_os(&name).filter(|value| !value.is_empty()) else { continue };
             let mut flag = OsString::from(format!("--{long}="));
             flag.push(value);
+            command
+                .clone()
+                .try_get_matches_from([&flag])
+                .map_err(|error| spec_error(format!("{name}: {}", first_part(&error.to_string()))))?;
             flags.push(flag);
         }
-        let told = |error: clap::Error| spec_error(format!("the environment, as flags: {}", first_line(&error.to_string())));
+        let told = |error: clap::Error| spec_error(format!("the environment, as flags: {}", first_part(&error.to_string())));
         let matches = command.try_get_matches_from(flags).map_err(told)?;
         let mut settings = Settings::from_arg_matches(&matches).map_err(told)?;
         let names = std::env::var_os(NAMES).map(|names| names.into_string().map_err(|_| spec_error(format!("{NAMES} is not UTF-8"))));
@@ -139,8 +143,11 @@ impl Settings {
     fn with_names(mut self, source: &str) -> Result<Self> {
         for line in std::mem::take(&mut self.names) {
             let Some((name, spec)) = line.split_once('=').filter(|(name, _)| !name.contains(char::is_whitespace)) else {
+                let near = did_you_mean(&line, ["check", "health", "begin"]);
+                // Only a slip is shown: a spec may hold a password.
+                let given = if near.is_empty() { String::new() } else { format!("{line:?} is no command{near}; ") };
                 return Err(spec_error(format!(
-                    "{source}: what is served is given as NAME=SPEC, for example 'orders=standard store=local'"
+                    "{source}: {given}what is served is given as NAME=SPEC, for example 'orders=standard store=local'"
                 )));
             };
             if self.named.insert(name.to_owned(), spec.to_owned()).is_some() {
@@ -216,8 +223,10 @@ fn without_value(text: &str) -> String {
     }
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// Returns what is wrong and what is allowed, in one line.
+fn first_part(text: &str) -> String {
+    let lines: Vec<_> = text.trim_start_matches("error: ").lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    lines.join(" ")
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ struct Entry {
     #[serde(default)]
     admin: bool,
     #[serde(rename = "ids-per-second")]
-    ids_per_second: Option<NonZeroU32>,
+    ids_per_second: Option<i64>,
 }
 
 pub struct Token {
@@ -104,7 +104,7 @@ impl Tokens {
         let text = std::fs::read_to_string(path).map_err(|error| spec_error(format!("{shown}: {error}")))?;
         // The parser's own text would show the line, and with it the secret.
         let parsed: BTreeMap<String, Entry> = toml::from_str(&text).map_err(|error| {
-            let form = "each token is a table: [LABEL], with secret=, mint=[names], lease=[names], admin=true or false";
+            let form = "each token is a table: [LABEL], with secret=, mint=[names], lease=[names], admin=true or false, ids-per-second=N";
             spec_error(format!("{shown}{}: {form}", place(&text, &error)))
         })?;
         if parsed.values().any(|entry| !entry.secret.starts_with(ENV)) {
@@ -129,7 +129,13 @@ impl Tokens {
             }
             let fingerprint = fingerprint(secret.as_bytes());
             let rate_before = before.0.iter().find(|token| token.label == label).and_then(|token| token.rate.as_ref());
-            let rate = entry.ids_per_second.map(|most| rate_before.map_or_else(|| Rate::new(most), |rate| rate.changed_to(most)));
+            let most = entry.ids_per_second.map(|most| {
+                u32::try_from(most).ok().and_then(NonZeroU32::new).ok_or_else(|| {
+                    let why = format!("{shown}: [{label}] ids-per-second={most} is out of range: 1 to {}; without it, no limit", u32::MAX);
+                    Error::new(ErrorKind::OutOfRange, why)
+                })
+            });
+            let rate = most.transpose()?.map(|most| rate_before.map_or_else(|| Rate::new(most), |rate| rate.changed_to(most)));
             tokens.push(Token { label, fingerprint, mint: entry.mint, lease: entry.lease, admin: entry.admin, rate });
         }
         let mut seen = BTreeMap::new();

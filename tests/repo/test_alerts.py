@@ -14,7 +14,7 @@ GUIDE = re.search(r"^```yaml\n(groups:.*?)^```$", (ROOT / "docs/observability.md
 # Each alert with a metric, its labels, and its values at each minute for which it fires after ten, and does not. "0+6x10" grows by 6 a minute.
 DAY = 86_400
 CASES = {
-    "FrazilLeaseEndsSoon": ("frazil_lease_left_seconds", {"spec": "standard store=redis://db"}, "15x10", "55x10"),
+    "FrazilLeaseEndsSoon": ("frazil_lease_left_seconds", {"spec": "standard store=redis://db"}, "55x8 15 15", "55x10"),
     "FrazilLeaseFailing": ("frazil_lease_failing_seconds", {}, "31x10", "0x10"),
     "FrazilRefused": ("frazil_refused_total", {}, "0+1x10", "7x10"),
     "FrazilExhausted": ("frazil_exhausted_total", {}, "0+120x10", "0+30x10"),
@@ -29,6 +29,7 @@ CASES = {
     "FrazilServerCertificateEnds": ("frazil_server_certificate_expires_timestamp_seconds", {}, f"{13 * DAY}x10", f"{15 * DAY}x10"),
     "FrazilServerLogIncomplete": ("frazil_server_log_lines_lost_total", {}, "0+5x10", "5x10"),
 }
+COUNT = 'count(ALERTS{{alertname="{}",alertstate="firing"}}) or vector(0)'
 # Those that compare several series.
 SERIES = {
     ("FrazilServerSlow", True): [({"le": "0.16"}, "0+1x10"), ({"le": "0.32"}, "0+100x10"), ({"le": "+Inf"}, "0+100x10")],
@@ -46,6 +47,22 @@ def rules(tmp_path_factory):
     told = subprocess.run(["promtool", "check", "rules", *files], capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stdout + told.stderr
     return files
+
+
+# A lease of each window, which renews after a sixth of it: quiet, and with a quarter left.
+@pytest.mark.parametrize("window", [4, 15, 60, 3600])
+def test_the_end_of_a_lease_is_a_part_of_its_window(window, rules, tmp_path):
+    for left, fires in ((window, 0), (window / 4, 1)):
+        values = f"{window}+0x5 {window * 5 / 6}+0x2 {left}+0x2"
+        series = {"series": 'frazil_lease_left_seconds{spec="standard store=local"}', "values": values}
+        check = {"expr": COUNT.format("FrazilLeaseEndsSoon"), "eval_time": "10m", "exp_samples": [{"labels": "{}", "value": fires}]}
+        case = {
+            "rule_files": [str(file) for file in rules],
+            "tests": [{"interval": "1m", "input_series": [series], "promql_expr_test": [check]}],
+        }
+        (tmp_path / "case.yaml").write_text(json.dumps(case))
+        told = subprocess.run(["promtool", "test", "rules", tmp_path / "case.yaml"], capture_output=True, text=True, check=False)
+        assert told.returncode == 0, told.stdout + told.stderr
 
 
 def names(text):
@@ -78,7 +95,7 @@ def test_an_alert(name, fires, rules, tmp_path):
                 "input_series": [{"series": written(more), "values": values} for more, values in series],
                 "promql_expr_test": [
                     {
-                        "expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) or vector(0)',
+                        "expr": COUNT.format(name),
                         "eval_time": "10m",
                         "exp_samples": [{"labels": "{}", "value": int(fires)}],
                     }

@@ -107,9 +107,11 @@ def test_a_reload_changes_a_rate(tmp_path):
         tokens.write_text(f"{text}ids-per-second = {MOST}\n")
         server.reload("tokens.read")
         assert refusal(over_http(server, f"/v1/orders/next?n={MOST}", TOKEN))
-    tokens.write_text(f"{text}ids-per-second = 0\n")
-    told = run("check", NAMES[0], f"--tokens={tokens}")
-    assert told.returncode == 1 and "tokens.toml:4" in told.stderr, told
+    for most in (0, -1, 2**32):
+        tokens.write_text(f"{text}ids-per-second = {most}\n")
+        told = run("check", NAMES[0], f"--tokens={tokens}")
+        wanted = f"tokens.toml: [slow] ids-per-second={most} is out of range: 1 to 4294967295; without it, no limit"
+        assert told.returncode == 1 and wanted in told.stderr, told
 
 
 def test_an_address_has_its_rate(tmp_path):

@@ -55,12 +55,36 @@ def test_a_flag_goes_before_the_environment_and_that_before_the_file(tmp_path):
         (["a=buffered standard node=1 size=0"], "size=0"),
         (["a=standard node=1", "--max-count=0"], "max-count=0"),
         (["a=standard node=1", "--tokens=/no/such/file"], "/no/such/file"),
+        (["a=standard node=1", "--http=:8080", "--resp=:8080"], "http=127.0.0.1:8080 and resp=127.0.0.1:8080 are one address: give each"),
+        (["a=standard node=1", "--http=:8080", "--admin=[::]:8080", "--insecure"], "admin=[::]:8080 are one address"),
+        (["a=standard node=1", "--http=unix:/a", "--admin=unix:/a"], "http=unix:/a and admin=unix:/a are one address"),
+        (["a=standard store=redis://:hunter2@db", "orders standard"], "is given as NAME=SPEC, for example"),
     ],
 )
 def test_what_is_wrong_is_told_before_the_start(arguments, told):
     for command in (["check", *arguments], arguments):
         ended = run(*command)
-        assert ended.returncode != 0 and told in ended.stderr, ended.stderr
+        assert ended.returncode != 0 and told in ended.stderr and "hunter2" not in ended.stderr, ended.stderr
+
+
+@pytest.mark.parametrize("slip, command", [("chek", "check"), ("Check", "check"), ("helth", "health"), ("begn", "begin")])
+def test_a_command_that_is_misspelt(slip, command):
+    told = run(slip, "a=standard node=1")
+    assert told.returncode == 1 and f"is no command (did you mean {command}?); what is served is given as NAME=SPEC" in told.stderr, told
+
+
+def test_addresses_that_differ_are_no_slip():
+    told = run("check", "a=standard node=1", "--http=0.0.0.0:8080", "--resp=[::1]:8080", "--admin=:0", "--insecure")
+    assert told.returncode == 0, told
+
+
+def test_a_variable_that_is_wrong_is_named_with_what_is_allowed():
+    for name, value, wanted in (
+        ("ACCESS_LOG", "1", "[possible values: true, false]"),
+        ("MAX_COUNT", "many", "'many' for '--max-count <N>'"),
+    ):
+        told = run("check", "a=standard node=1", env={f"FRAZIL_SERVER_{name}": value})
+        assert told.returncode == 1 and f"FRAZIL_SERVER_{name}: invalid value" in told.stderr and wanted in told.stderr, told
 
 
 def test_everyone_is_served_where_that_is_wanted():
@@ -111,9 +135,11 @@ def test_a_check_whose_output_nobody_takes():
     assert told.returncode == 1 and json.loads(told.stderr)["code"] == "INTERNAL", told.stderr
 
 
-def test_two_ports_of_one_address():
-    told = run("a=standard node=1", "--http=127.0.0.1:18765", "--resp=127.0.0.1:18765")
-    assert told.returncode == 1 and "cannot listen on 127.0.0.1:18765: " in told.stderr, told.stderr
+def test_an_address_that_is_taken():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        told = run("a=standard node=1", f"--http={address}")
+    assert told.returncode == 1 and f"cannot listen on {address}: " in told.stderr, told.stderr
 
 
 def write_tokens(file, mint):
@@ -484,7 +510,9 @@ def test_a_probe_without_a_shell(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         told = run("health", named, f"--admin=127.0.0.1:{silent.getsockname()[1]}")
         assert told.returncode == 1 and "gives no answer" in told.stdout, told
-    for settings in ([named], [named, "--admin=:0"]):
+    told = run("health", f"--admin=127.0.0.1:{admin}")
+    assert told.returncode == 1 and "gives no answer" in told.stdout, told
+    for settings in ([named], [named, "--admin=:0"], []):
         told = run("health", *settings)
         assert told.returncode == 1 and '"SPEC"' in told.stderr and "--admin" in told.stderr, told
 

@@ -709,12 +709,12 @@ fn each_lease_of_a_silent_store_is_reported_before_it_is_used_up() {
     let mut reported = [const { None }; LEASES];
     for _ in 0..60 {
         lab.drive(&mut program, RENEW_MS / 10);
-        for at in 0..LEASES {
+        for (at, reported) in reported.iter_mut().enumerate() {
             let shared = program.shared(at);
             if let Some((error, _)) = shared.leased.as_ref().unwrap().status.load().trouble.clone() {
-                reported[at].get_or_insert(error.to_string());
+                reported.get_or_insert(error.to_string());
             }
-            assert!(shared.generator.has_room() || reported[at].is_some(), "lease {at} is used up, and healthy");
+            assert!(shared.generator.has_room() || reported.is_some(), "lease {at} is used up, and healthy");
         }
     }
     assert!(reported.iter().flatten().all(|error| error == "store=memory: no answer"), "{reported:?}");
