@@ -496,7 +496,7 @@ typedef struct {
      */
     bool is_warning;
     /**
-     * The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
+     * The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.recovered", "lease.lost", "store.changed",
      * "clock.rollback", "layout.ending" or "node.unguarded". These names stay.
      */
     const char *name;

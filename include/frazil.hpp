@@ -626,7 +626,7 @@ outcome<void> each_stats(Visitor &&visitor) {
 struct event {
     /// Whether somebody should look; else all is well.
     bool is_warning;
-    /// What happened: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
+    /// What happened: "lease.taken", "lease.waiting", "lease.failing", "lease.recovered", "lease.lost", "store.changed",
     /// "clock.rollback", "layout.ending" or "node.unguarded". These names stay.
     std::string_view name;
     /// For people; may be worded differently tomorrow.

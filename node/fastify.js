@@ -39,8 +39,8 @@ async function openWithin(pluginTimeout, given) {
     if (!UNANSWERED.includes(error.code)) {
       throw error
     }
-    const mend = `Fastify gives a plugin ${pluginTimeout} ms to start: Fastify({ pluginTimeout: 120_000 }) lets it wait for the store`
-    throw new FrazilError(error.code, `${error.message}. ${mend}`, { retryAfterMs: error.retryAfterMs, cause: error })
+    const fix = `Fastify gives a plugin ${pluginTimeout} ms to start: Fastify({ pluginTimeout: 120_000 }) lets it wait for the store`
+    throw new FrazilError(error.code, `${error.message}. ${fix}`, { retryAfterMs: error.retryAfterMs, cause: error })
   }
 }
 

@@ -9,7 +9,7 @@ const { bugs, engines, homepage, optionalDependencies, version } = require('./pa
 const { bun, deno, node } = process.versions
 const runtime = deno ? `Deno ${deno}` : bun ? `Bun ${bun}` : `Node ${node}`
 const supported = Object.keys(optionalDependencies || {}).map(name => name.replace('frazil-', ''))
-const mend = supported.length > 0 ? 'remove node_modules and run "npm install" again, here' : 'run node/build.sh'
+const fix = supported.length > 0 ? 'remove node_modules and run "npm install" again, here' : 'run node/build.sh'
 
 function refuse(code, message, cause) {
   throw Object.assign(new Error(message), { code, cause })
@@ -77,9 +77,9 @@ A program that reads process.env needs --allow-env as well; one that requires fi
     }
     if (error.code === 'ERR_DLOPEN_FAILED') {
       refuse('ADDON_NOT_LOADED', `frazil's addon for ${platform} is there, and ${runtime} cannot load it: ${error.message}
-Perhaps it came from another machine: ${mend}. If that does not help, please tell: ${bugs.url}`, error)
+Perhaps it came from another machine: ${fix}. If that does not help, please tell: ${bugs.url}`, error)
     }
-    refuse('ADDON_NOT_FOUND', `frazil's addon for ${platform} is not installed (${runtime}): ${mend}.
+    refuse('ADDON_NOT_FOUND', `frazil's addon for ${platform} is not installed (${runtime}): ${fix}.
 From tarballs: install both, "npm install ./frazil-${version}.tgz ./frazil-${platform}-${version}.tgz".
 npm leaves it out with --omit=optional, or when node_modules or package-lock.json came from another platform.
 In a bundle: leave frazil external, and install it where the bundle runs.`, error)
@@ -96,7 +96,7 @@ It can be built from source: ${homepage}. To read IDs without minting, frazil/li
 }
 const addon = load(platform)
 if (addon.version() !== version) {
-  refuse('ADDON_VERSION', `frazil is ${version}, and its addon for ${platform} is ${addon.version()}: ${mend}`)
+  refuse('ADDON_VERSION', `frazil is ${version}, and its addon for ${platform} is ${addon.version()}: ${fix}`)
 }
 
 module.exports = addon

@@ -22,7 +22,7 @@ pub struct frazil_event_field {
 pub struct frazil_event {
     /// True if somebody should look; false for good news.
     pub is_warning: bool,
-    /// The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
+    /// The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.recovered", "lease.lost", "store.changed",
     /// "clock.rollback", "layout.ending" or "node.unguarded". These names stay.
     pub name: *const c_char,
     /// A text for people; its wording may change.

@@ -49,7 +49,7 @@ struct Finding {
     level: Level,
     text: String,
     /// The fix.
-    mend: Option<String>,
+    fix: Option<String>,
 }
 
 #[derive(Default)]
@@ -57,20 +57,20 @@ struct Findings(Vec<Finding>);
 
 impl Findings {
     fn good(&mut self, area: &'static str, text: impl Into<String>) {
-        self.0.push(Finding { area, level: Level::Good, text: text.into(), mend: None });
+        self.0.push(Finding { area, level: Level::Good, text: text.into(), fix: None });
     }
 
-    fn warn(&mut self, area: &'static str, text: impl Into<String>, mend: impl Into<String>) {
-        self.0.push(Finding { area, level: Level::Warn, text: text.into(), mend: Some(mend.into()) });
+    fn warn(&mut self, area: &'static str, text: impl Into<String>, fix: impl Into<String>) {
+        self.0.push(Finding { area, level: Level::Warn, text: text.into(), fix: Some(fix.into()) });
     }
 
-    fn bad(&mut self, area: &'static str, text: impl Into<String>, mend: impl Into<String>) {
-        self.0.push(Finding { area, level: Level::Bad, text: text.into(), mend: Some(mend.into()) });
+    fn bad(&mut self, area: &'static str, text: impl Into<String>, fix: impl Into<String>) {
+        self.0.push(Finding { area, level: Level::Bad, text: text.into(), fix: Some(fix.into()) });
     }
 
     /// Turns an error, whose text has its fix, into a finding.
     fn error(&mut self, area: &'static str, error: &Error) {
-        self.0.push(Finding { area, level: Level::Bad, text: format!("{}: {error}", error.kind().name()), mend: None });
+        self.0.push(Finding { area, level: Level::Bad, text: format!("{}: {error}", error.kind().name()), fix: None });
     }
 }
 
@@ -85,8 +85,8 @@ fn clock(findings: &mut Findings) {
     std::thread::sleep(LOOK);
     let step = system_ms() - wall - steady.elapsed().as_millis() as i64;
     if step.abs() > STEP_MS {
-        let mend = "let NTP slew the clock (chrony: makestep only at the start); leases and rollback=wait or ahead bear small steps";
-        findings.warn("clock", format!("it was set by {step} ms within {} ms", LOOK.as_millis()), mend);
+        let fix = "let NTP slew the clock (chrony: makestep only at the start); leases and rollback=wait or ahead bear small steps";
+        findings.warn("clock", format!("it was set by {step} ms within {} ms", LOOK.as_millis()), fix);
     } else {
         findings.good("clock", format!("{}; steady for {} ms", show_instant(system_ms()), LOOK.as_millis()));
     }
@@ -112,8 +112,8 @@ fn synchronised(findings: &mut Findings) {
         return;
     }
     if timex.status & libc::STA_UNSYNC != 0 {
-        let mend = "run chrony, systemd-timesyncd or ntpd (in a container: on its host)";
-        findings.warn("ntp", "the kernel says that the clock is not synchronised", mend);
+        let fix = "run chrony, systemd-timesyncd or ntpd (in a container: on its host)";
+        findings.warn("ntp", "the kernel says that the clock is not synchronised", fix);
     } else {
         findings.good("ntp", format!("synchronised; the kernel's bound for the error is {} ms", timex.maxerror / 1000));
     }
@@ -209,20 +209,20 @@ fn copies(findings: &mut Findings) {
 fn guard(found: Option<Found>, is_manual: bool, findings: &mut Findings) {
     // A lease needs the system's clock.
     let or = if is_manual { "or leave out clock=manual and" } else { "or" };
-    let mend = format!("give each process its own number, {or} have all of them lease one with store=local");
+    let fix = format!("give each process its own number, {or} have all of them lease one with store=local");
     match found {
         Some(Found::Free | Found::Held(_)) if has_own_network() => findings.warn(
             "guard",
             "other containers of this machine that issue from the number are not noticed, because this process has a network of its own",
             format!("give each container its own number, {or} lease one from a store that all of them reach"),
         ),
-        None => findings.warn("guard", "another process of this machine with the number is not noticed, as the spec asks", mend),
+        None => findings.warn("guard", "another process of this machine with the number is not noticed, as the spec asks", fix),
         Some(Found::Free) => {
             findings.good("guard", "no process of this machine issues from the number; the first that does keeps others out")
         }
         Some(Found::Held(holder)) => findings.good("guard", format!("{holder} issues from the number; every other process is refused")),
         Some(Found::Unguarded(why)) => {
-            findings.warn("guard", format!("another process of this machine with the number would not be noticed: {why}"), mend);
+            findings.warn("guard", format!("another process of this machine with the number would not be noticed: {why}"), fix);
         }
     }
 }
@@ -264,11 +264,11 @@ pub(super) fn print(Doctor { spec: words, remove_lock_files, json: as_json }: &D
     if *as_json {
         let rows: Vec<_> = all
             .iter()
-            .map(|Finding { area, level, text, mend }| json!({ "area": area, "level": level.name(), "text": text, "mend": mend }))
+            .map(|Finding { area, level, text, fix }| json!({ "area": area, "level": level.name(), "text": text, "fix": fix }))
             .collect();
         screen.print(&format!("{:#}\n", Value::Array(rows)))?;
     } else {
-        for Finding { area, level, text, mend } in &all {
+        for Finding { area, level, text, fix } in &all {
             let tone = match level {
                 Level::Good => Tone::Good,
                 Level::Warn => Tone::Warn,
@@ -277,8 +277,8 @@ pub(super) fn print(Doctor { spec: words, remove_lock_files, json: as_json }: &D
             let word = screen.paint(tone, &format!("{:<4}", level.name()));
             let text = wrapped(text, TEXT, TEXT);
             screen.print(&format!("{word}  {area:<9}  {}", text.trim_start()))?;
-            if let Some(mend) = mend {
-                screen.print(&wrapped(&format!("mend: {mend}"), TEXT, TEXT))?;
+            if let Some(fix) = fix {
+                screen.print(&wrapped(&format!("fix: {fix}"), TEXT, TEXT))?;
             }
         }
     }

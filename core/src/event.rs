@@ -27,7 +27,7 @@ const MOST: usize = 256;
 pub(crate) const LEASE_TAKEN: &str = "lease.taken";
 pub(crate) const LEASE_WAITING: &str = "lease.waiting";
 pub(crate) const LEASE_FAILING: &str = "lease.failing";
-pub(crate) const LEASE_MENDED: &str = "lease.mended";
+pub(crate) const LEASE_RECOVERED: &str = "lease.recovered";
 pub(crate) const LEASE_LOST: &str = "lease.lost";
 pub(crate) const STORE_CHANGED: &str = "store.changed";
 pub(crate) const CLOCK_ROLLBACK: &str = "clock.rollback";
@@ -65,7 +65,7 @@ impl Level {
 /// | `lease.waiting` | warning | a start has waited for a second, and for what | `store`, `namespace`, `reason` |
 /// | `lease.failing` | warning | a lease could not be extended; it still lasts for a while | `store`, `namespace`, `node`, `code`, `error`, `since`, `until` |
 /// | | | or a forked child, or one whose lease was given up, finds none | `store`, `namespace`, `code`, `error`, `since` |
-/// | `lease.mended` | info | the store answers again | `store`, `namespace`, `node`, `since` |
+/// | `lease.recovered` | info | the store answers again | `store`, `namespace`, `node`, `since` |
 /// | `lease.lost` | warning | another process took the number after its bound had passed: another one is leased | `store`, `namespace`, `node`, `token`, `other_token`, `other_holder` |
 /// | | error | the record was removed or replaced before its bound: IDs of `from` to `to` may have been issued twice | those, `from`, `to` |
 /// | `store.changed` | warning | the store is another one, or has lost writes | `store`, `namespace` |

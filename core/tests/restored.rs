@@ -158,8 +158,8 @@ fn late_lease() -> String {
     let next = || told.recv_timeout(Duration::from_secs(30)).unwrap_or_default();
     let failing = next();
     std::fs::rename("lost", "generation").unwrap();
-    let mended = next();
-    format!("{failing}, {mended}, healthy={}", ids.lease().unwrap().healthy)
+    let recovered = next();
+    format!("{failing}, {recovered}, healthy={}", ids.lease().unwrap().healthy)
 }
 
 /// Asks for what a process has once, while its generation comes and goes; returns how many it got.
@@ -251,7 +251,7 @@ fn a_while_without_a_generation_ends_no_lease_and_no_tag() {
 /// The store is not slow: it is not asked.
 #[test]
 fn a_lease_that_waits_for_the_generation_is_reported_as_that_copied() {
-    assert_eq!(told("late lease"), "lease.failing COPIED true, lease.mended  false, healthy=true");
+    assert_eq!(told("late lease"), "lease.failing COPIED true, lease.recovered  false, healthy=true");
 }
 
 /// A value of each copy is made once in a process.

@@ -8,10 +8,10 @@ function toBigInt(id) {
   return BigInt(formatId(id, 'decimal'))
 }
 
-// The ID that a driver has read, as decimal text. `mend` says how the driver is told to give 64-bit integers exactly.
-function readText(value, mend) {
+// The ID that a driver has read, as decimal text. `fix` says how the driver is told to give 64-bit integers exactly.
+function readText(value, fix) {
   if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-    throw new FrazilError('ID_INVALID', `The database's driver gave the ID as the number ${value}, which JavaScript has rounded: ${mend}`)
+    throw new FrazilError('ID_INVALID', `The database's driver gave the ID as the number ${value}, which JavaScript has rounded: ${fix}`)
   }
   return String(value)
 }

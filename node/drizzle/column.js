@@ -7,16 +7,16 @@ const { Source } = require('../adapters/source.js')
 
 const DIALECTS = {
   pg: {
-    mend: 'what `with` loads comes as JSON: let the driver parse JSON by parseJson of frazil/json, and int8 as text',
+    fix: 'what `with` loads comes as JSON: let the driver parse JSON by parseJson of frazil/json, and int8 as text',
     write: id => String(toBigInt(id)),
   },
   mysql: {
-    mend: 'mysql2 needs { supportBigNumbers: true, bigNumberStrings: true }, and Node 22 for what `with` loads',
+    fix: 'mysql2 needs { supportBigNumbers: true, bigNumberStrings: true }, and Node 22 for what `with` loads',
     // Text can be compared as a floating-point number.
     write: toBigInt,
   },
   sqlite: {
-    mend: 'what `with` loads comes as JSON: load the ID as text, through `extras`; in an expression of your own `cast(... as text)`',
+    fix: 'what `with` loads comes as JSON: load the ID as text, through `extras`; in an expression of your own `cast(... as text)`',
     write: id => String(toBigInt(id)),
     // Of this type alone Drizzle selects `cast(... as text)`: drivers of SQLite give 64-bit integers as rounded numbers.
     columnType: 'SQLiteNumericBigInt',
@@ -24,13 +24,13 @@ const DIALECTS = {
 }
 
 function snowflakeOf(customType, dialect) {
-  const { mend, write, columnType } = DIALECTS[dialect]
+  const { fix, write, columnType } = DIALECTS[dialect]
 
   return function snowflake(nameOrOptions, options) {
     const named = typeof nameOrOptions === 'string'
     const { ids, mode } = optionsOf(named ? options : nameOrOptions, { ids: undefined, mode: ['string', 'bigint'] })
     const value = mode === 'bigint' ? BigInt : text => text
-    const fromDriver = given => value(readText(given, mend))
+    const fromDriver = given => value(readText(given, fix))
     const builder = customType({ dataType: () => 'bigint', toDriver: write, fromDriver })(named ? nameOrOptions : undefined)
     if (columnType) {
       builder.config.columnType = columnType

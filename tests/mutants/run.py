@@ -688,7 +688,7 @@ def main() -> int:
     try:
         switched.plant(copy / "core" / "src", changes(planted, chosen))
     except switched.CannotPlant as error:
-        sys.exit(f"{error}: mend the list in {Path(__file__).name}")
+        sys.exit(f"{error}: fix the list in {Path(__file__).name}")
 
     program = build(copy, OPTIMISED, {})
     loom = [mutant for mutant in planted if mutant[-1].startswith("loom")]

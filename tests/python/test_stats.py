@@ -126,8 +126,8 @@ while ids.stats().lease_failing_seconds == 0:
 print(ids.stats().lease_failures > 0)
 for lock in held:
     lock.close()
-[mended] = until("lease.mended")
-print(mended.levelname, mended.fields["since"] == failing.fields["since"], ids.stats().leases_lost)
+[recovered] = until("lease.recovered")
+print(recovered.levelname, recovered.fields["since"] == failing.fields["since"], ids.stats().leases_lost)
 """
     )
     assert run(program)[0] == ["WARNING STORE_UNREACHABLE True True", "True", "INFO True 0"]

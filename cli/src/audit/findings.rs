@@ -33,7 +33,7 @@ pub(super) struct Finding {
     pub(super) source: Option<usize>,
     pub(super) count: u64,
     pub(super) says: String,
-    pub(super) mend: &'static str,
+    pub(super) fix: &'static str,
     pub(super) examples: Vec<Example>,
 }
 
@@ -54,15 +54,15 @@ pub(super) fn of(
             source: Some(*later),
             count: *count,
             says: format!("{} of {} also in {}{all}", counted(*count, "ID"), names[*later], names[*earlier]),
-            mend: "give them new IDs before the merge: --remap SPEC --apply-to TABLE.COLUMN",
+            fix: "give them new IDs before the merge: --remap SPEC --apply-to TABLE.COLUMN",
             examples: Vec::new(),
         });
     }
     for (source, part) in tally.parts.iter().enumerate() {
         let fields = &layouts[source];
-        let mut add = |kind, sample: &Sample, says: String, mend| {
+        let mut add = |kind, sample: &Sample, says: String, fix| {
             if sample.count > 0 {
-                found.push(Finding { kind, source: Some(source), count: sample.count, says, mend, examples: sample.examples.clone() });
+                found.push(Finding { kind, source: Some(source), count: sample.count, says, fix, examples: sample.examples.clone() });
             }
         };
         let name = names[source];
@@ -72,7 +72,7 @@ pub(super) fn of(
             "repeated",
             &repeated,
             format!("{} of {name} with the ID of an earlier row", counted(part.repeated, "row")),
-            "a remap cannot tell these rows apart: mend them in the source, or give the column that is the primary key",
+            "a remap cannot tell these rows apart: fix them in the source, or give the column that is the primary key",
         );
         add(
             "too_wide",
@@ -106,10 +106,10 @@ pub(super) fn of(
             *nodes.entry(fields.lowest_node_field(*node)).or_default() += times.ids;
         }
         if let Some(says) = foreign_layout(tally, fields, source, name) {
-            let mend = "a fleet of that size has such IDs; otherwise look what another layout makes of some: frazil inspect ID";
-            add("layout", &Sample { count: part.ids, examples: Vec::new() }, says, mend);
+            let fix = "a fleet of that size has such IDs; otherwise look what another layout makes of some: frazil inspect ID";
+            add("layout", &Sample { count: part.ids, examples: Vec::new() }, says, fix);
         }
-        let mend = "export them again as text; where the database itself holds them, the IDs are lost: pass IDs as strings or BigInt";
+        let fix = "export them again as text; where the database itself holds them, the IDs are lost: pass IDs as strings or BigInt";
         let sample = &part.doubles.sample;
         let perhaps = |why: String| (UNKNOWN, unknown(name, &why), COMPARE, sample.clone());
         let of_all = |count: u64| {
@@ -119,13 +119,13 @@ pub(super) fn of(
                 format!("{} of {}", grouped(count), grouped(part.roundable))
             }
         };
-        let (kind, says, mend, sample) = match part.doubles.says(fields.bits(), &nodes.into_iter().collect::<Vec<_>>()) {
+        let (kind, says, fix, sample) = match part.doubles.says(fields.bits(), &nodes.into_iter().collect::<Vec<_>>()) {
             Rounding::No => continue,
             Rounding::Yes(share) => {
                 let says = format!("about {} of the {} IDs of {name} were rounded {}", share.shown(), grouped(part.roundable), share.by);
                 let count = ((share.share * part.roundable as f64) as u64).clamp(1, part.roundable);
                 let examples = if share.by == BY_DOUBLE { &sample.examples } else { &part.rounded.examples };
-                ("rounded", says, mend, Sample { count, examples: examples.clone() })
+                ("rounded", says, fix, Sample { count, examples: examples.clone() })
             }
             Rounding::Perhaps(share) => {
                 perhaps(format!("about {} of its IDs look rounded {}, and exact ones seldom do", share.shown(), share.by))
@@ -140,12 +140,12 @@ pub(super) fn of(
             }
         };
         // A note is about the source, also where no ID is an example.
-        add(kind, &Sample { count: sample.count.max(1), ..sample }, says, mend);
+        add(kind, &Sample { count: sample.count.max(1), ..sample }, says, fix);
     }
     for (source, reading) in readings.iter().enumerate() {
         let name = names[source];
-        let mut add = |kind, count, says, mend| {
-            found.push(Finding { kind, source: Some(source), count, says, mend, examples: Vec::new() });
+        let mut add = |kind, count, says, fix| {
+            found.push(Finding { kind, source: Some(source), count, says, fix, examples: Vec::new() });
         };
         if let Says::Back { steps, largest_ms, line } = reading.order.says() {
             let by = show_span(largest_ms as f64);
@@ -167,14 +167,14 @@ pub(super) fn of(
         }
         if reading.broken_lines() > 0 {
             let lines = counted(reading.broken_lines(), "line");
-            let (of_a_spreadsheet, mend) = match reading.broken.get(&Broken::Spreadsheet) {
+            let (of_a_spreadsheet, fix) = match reading.broken.get(&Broken::Spreadsheet) {
                 None => (String::new(), export_instead(reading)),
                 Some(count) => (
                     format!(", {} of them as a spreadsheet shows large numbers (1.7E+17)", grouped(*count)),
                     "the digits are lost there: export the column again, and have the spreadsheet read it as text",
                 ),
             };
-            add("broken", reading.broken_lines(), format!("{lines} of {name} without an ID{of_a_spreadsheet}"), mend);
+            add("broken", reading.broken_lines(), format!("{lines} of {name} without an ID{of_a_spreadsheet}"), fix);
         }
         // A float type wrote each of them, and none is one that only an exact type can hold.
         if reading.floats > 0 && reading.exact_floats == 0 {
@@ -205,7 +205,7 @@ pub(super) fn of(
                 counted(overlaps.len() as u64, "node number"),
                 counted(ticks, "tick")
             ),
-            mend: if tally.pairs.is_empty() {
+            fix: if tally.pairs.is_empty() {
                 "two generators had one number, and only chance kept their IDs apart: give each server its own. Where the sources share \
                  their generators, or one store, say --shared-nodes"
             } else {

@@ -51,7 +51,7 @@ impl Audit<'_> {
                 page,
                 "<div class=\"finding\"><strong>{}</strong><br><span class=\"soft\">{}</span>",
                 escaped(&finding.says),
-                escaped(finding.mend)
+                escaped(finding.fix)
             );
             if !finding.examples.is_empty() {
                 page.push_str("<ul>");
@@ -64,7 +64,7 @@ impl Audit<'_> {
             page.push_str("</div>\n");
         }
         for note in &self.notes {
-            let _ = writeln!(page, "<p class=\"soft\">{}<br>{}</p>", escaped(&note.says), escaped(note.mend));
+            let _ = writeln!(page, "<p class=\"soft\">{}<br>{}</p>", escaped(&note.says), escaped(note.fix));
         }
         if let Some(remap) = &self.remap {
             let files: Vec<_> = remap.files.iter().map(|file| format!("<code>{}</code>", escaped(&file.display().to_string()))).collect();

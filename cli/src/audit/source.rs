@@ -61,7 +61,7 @@ impl Source {
             Some("sql") => Kind::Dump(path),
             Some("db" | "sqlite" | "sqlite3") if has_query => Kind::Sqlite(path),
             Some(binary @ ("parquet" | "db" | "sqlite" | "sqlite3" | "gz" | "zst" | "xlsx")) => {
-                return Err(Failure::Input(format!("the source {} is no text: {}", plain(&text), mend(binary))));
+                return Err(Failure::Input(format!("the source {} is no text: {}", plain(&text), fix(binary))));
             }
             _ => Kind::Text(path),
         };
@@ -107,7 +107,7 @@ impl Source {
     }
 }
 
-fn mend(ending: &str) -> &'static str {
+fn fix(ending: &str) -> &'static str {
     match ending {
         "parquet" => "duckdb -csv -c \"select id from 'FILE'\" > ids.csv",
         "db" | "sqlite" | "sqlite3" => "sqlite3 FILE 'select id from items' > ids.txt, or say --query 'select id from items'",

@@ -41,7 +41,7 @@ impl Display for Told<'_> {
             writeln!(f, "No findings: {} IDs, none twice.", grouped(audit.ids()))?;
         }
         for finding in &audit.findings {
-            write!(f, "{}{}", wrapped(&format!("{}: {}", finding.kind, finding.says), 0, 2), wrapped(finding.mend, 2, 2))?;
+            write!(f, "{}{}", wrapped(&format!("{}: {}", finding.kind, finding.says), 0, 2), wrapped(finding.fix, 2, 2))?;
             for example in finding.examples.iter().take(SHOWN) {
                 writeln!(f, "  line {}: {}", example.line, findings::id(audit.layouts[finding.source.unwrap_or(0)].layout(), example.id))?;
             }
@@ -64,7 +64,7 @@ impl Display for Told<'_> {
             }
         }
         for note in &audit.notes {
-            write!(f, "{}{}", wrapped(&format!("note: {}", note.says), 0, 2), wrapped(note.mend, 2, 2))?;
+            write!(f, "{}{}", wrapped(&format!("note: {}", note.says), 0, 2), wrapped(note.fix, 2, 2))?;
         }
         if audit.tally.duplicated > 0 {
             writeln!(f, "\n{} in several rows, for example:", counted(audit.tally.duplicated, "different ID"))?;

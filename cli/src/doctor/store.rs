@@ -29,8 +29,8 @@ pub(super) fn check(given: &str, name: &str, contract: &Contract, findings: &mut
     };
     let connected = since.elapsed();
     if namespace.is_missing() {
-        let mend = "the first process that starts makes it, if it has the right to; docs/stores.md has the statement to run by hand";
-        return findings.warn("store", format!("{}: it answers, and has no place for frazil yet", namespace.address()), mend);
+        let fix = "the first process that starts makes it, if it has the right to; docs/stores.md has the statement to run by hand";
+        return findings.warn("store", format!("{}: it answers, and has no place for frazil yet", namespace.address()), fix);
     }
     let mut taken = Vec::new();
     let mut offsets = Vec::new();
@@ -135,8 +135,8 @@ fn health(health: &Health, name: &str, contract: &Contract, findings: &mut Findi
     let area = "namespace";
     match &health.purpose {
         Some(theirs) => {
-            if let Some((what, mend)) = contract.mismatch(theirs, system_ms()) {
-                return findings.bad(area, format!("{name}: LAYOUT_MISMATCH: {what}"), mend);
+            if let Some((what, fix)) = contract.mismatch(theirs, system_ms()) {
+                return findings.bad(area, format!("{name}: LAYOUT_MISMATCH: {what}"), fix);
             }
         }
         None => findings.bad(area, format!("{name}: its record cannot be read"), "docs/errors.md, STORE_CORRUPT"),

@@ -489,7 +489,7 @@ fn what_is_wrong_is_found() {
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0, "nothing is made");
     good(&["next", "standard", &store]);
     let (status, out, _) = frazil(&["doctor", "twitter", &store]);
-    assert!(status == 1 && out.contains("LAYOUT_MISMATCH") && out.contains("mend: "), "{out}");
+    assert!(status == 1 && out.contains("LAYOUT_MISMATCH") && out.contains("fix: "), "{out}");
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for (other, told) in [
         // What differs in names, or in the kind of lease, is refused by `open` too.
@@ -540,11 +540,11 @@ fn a_manual_clock_without_after_is_warned_of() {
             .collect::<Vec<_>>()
     };
     let told = findings(&[]);
-    assert!(told.len() == 1 && told[0]["mend"].as_str().unwrap().contains("open with after="), "{told:?}");
+    assert!(told.len() == 1 && told[0]["fix"].as_str().unwrap().contains("open with after="), "{told:?}");
     assert!(findings(&["after=0"]).is_empty());
     for options in [["after=0", "shared=true"], ["start=zero", "detached=true"]] {
         let told = findings(&options);
-        assert!(told.len() == 1 && told[0]["mend"].as_str().unwrap().contains("leave out clock=manual and"), "{told:?}");
+        assert!(told.len() == 1 && told[0]["fix"].as_str().unwrap().contains("leave out clock=manual and"), "{told:?}");
     }
 }
 
@@ -565,7 +565,7 @@ fn a_container_is_warned_that_the_guard_does_not_see_others() {
         let guards: Vec<_> = told.as_array().unwrap().iter().filter(|finding| finding["area"] == "guard").collect();
         assert!(guards.len() == 1 && guards[0]["level"] == "warn", "{guards:?}");
         assert!(guards[0]["text"].as_str().unwrap().contains("other containers"), "{guards:?}");
-        assert!(guards[0]["mend"].as_str().unwrap().contains("a store that all of them reach"), "{guards:?}");
+        assert!(guards[0]["fix"].as_str().unwrap().contains("a store that all of them reach"), "{guards:?}");
     }
     // The control: it is right, the number is issued twice.
     assert!(within(&[env!("CARGO_BIN_EXE_frazil"), "next", "standard", "node=912"]).status.success());

@@ -88,7 +88,7 @@ impl Address {
         let built: Vec<_> = KINDS.iter().filter(|(_, kind)| kind.is_built()).map(|(name, _)| *name).collect();
         // Only the scheme is shown: what follows it may be a password.
         let scheme = text.split(':').next().unwrap_or_default();
-        let mend = match kind {
+        let fix = match kind {
             Kind::Local | Kind::File => "local and file: need Unix or Windows",
             _ if cfg!(feature = "bindings") => "this is a lean build: the full one has them all",
             Kind::Redis => "run `cargo add frazil --features redis`",
@@ -97,7 +97,7 @@ impl Address {
             Kind::Remote | Kind::RemoteByTls => "run `cargo add frazil --features frazil-server,tls`",
             _ => "run `cargo add frazil --features sql`",
         };
-        let why = format!("store={scheme} is not in this build of frazil, which has: {}; {mend}", built.join(", "));
+        let why = format!("store={scheme} is not in this build of frazil, which has: {}; {fix}", built.join(", "));
         Err(Error::new(ErrorKind::StoreNotBuilt, why))
     }
 

@@ -184,7 +184,7 @@ impl Redis {
         let policy = if policy.is_empty() { "unknown".to_owned() } else { plain(policy) };
         let why = format!(
             "store={address} may forget node numbers when its memory is full: maxmemory-policy is {policy} and must be noeviction; \
-             mend it with: CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"
+             fix it with: CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"
         );
         Err(Error::new(ErrorKind::StoreUnsuitable, why))
     }

@@ -128,8 +128,8 @@ mod tls {
         roots.add_parsable_certificates(found.certs);
         if roots.is_empty() {
             let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
-            let mend = "install ca-certificates, or set SSL_CERT_FILE to a PEM file";
-            let text = format!("this machine has no root certificates to check the server's with{why}: {mend}");
+            let fix = "install ca-certificates, or set SSL_CERT_FILE to a PEM file";
+            let text = format!("this machine has no root certificates to check the server's with{why}: {fix}");
             return Err((ErrorKind::StoreUnreachable, text));
         }
         Ok(roots)

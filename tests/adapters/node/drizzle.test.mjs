@@ -208,7 +208,7 @@ for (const { name, dialect, open } of DRIVERS) {
       }
     })
 
-    test('what `with` loads is exact, or refused with the mend', async () => {
+    test('what `with` loads is exact, or refused with the fix', async () => {
       const [author] = NEIGHBOURS
       const [id] = [String(BigInt(ids.next()) | 1n)]
       await db.insert(posts).values({ id, authorId: author, title: 'related' })

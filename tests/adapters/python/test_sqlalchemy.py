@@ -414,12 +414,12 @@ def test_columns_that_are_too_narrow_are_found_and_the_mend_mends(engine, databa
     metadata = MetaData()
     Table("item", metadata, Column("id", SnowflakeType, primary_key=True, default=IDS), Column("parent_id", Integer, ForeignKey("item.id")))
     Table("missing", metadata, Column("id", SnowflakeType, primary_key=True))
-    for create, what, mend in NARROW[database]:
+    for create, what, fix in NARROW[database]:
         with engine.begin() as connection:
             connection.execute(text(create))
         with engine.connect() as connection, pytest.raises(frazil.errors.OutOfRangeError, match=what) as found:
             check_columns(connection, metadata)
-        assert mend in str(found.value)
+        assert fix in str(found.value)
         if database == "sqlite":
             assert "ALTER" not in str(found.value), "SQLite changes no column's type"
         else:

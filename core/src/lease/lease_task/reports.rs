@@ -104,7 +104,7 @@ impl LeaseTask {
                 let fields = std::iter::once(("node", node.to_string())).chain(failed);
                 (text, fields.chain(until.map(|until| ("until", until))).collect())
             }),
-            (Some((_, since_ms)), None) => self.log(Level::Info, event::LEASE_MENDED, |_| {
+            (Some((_, since_ms)), None) => self.log(Level::Info, event::LEASE_RECOVERED, |_| {
                 let since = show_instant(*since_ms);
                 // The generator does not use a number yet that was just leased.
                 let node = self.protocol.grant().map_or(node, |grant| grant.node);

@@ -525,13 +525,13 @@ fn memory() {
     let mut store = server.connect();
     let identity = filled(&mut *store);
     server.tell("CONFIG SET maxmemory 100mb");
-    let mend = "CONFIG SET maxmemory-policy noeviction";
-    refused(connect(&server.url(), TIMEOUT), ErrorKind::StoreUnsuitable, &["allkeys-lru", mend]);
-    refused(store.load(SPACE, Which::One(1)), ErrorKind::StoreUnsuitable, &["allkeys-lru", mend]);
+    let fix = "CONFIG SET maxmemory-policy noeviction";
+    refused(connect(&server.url(), TIMEOUT), ErrorKind::StoreUnsuitable, &["allkeys-lru", fix]);
+    refused(store.load(SPACE, Which::One(1)), ErrorKind::StoreUnsuitable, &["allkeys-lru", fix]);
     // Who only writes sees it too, after a while.
     thread::sleep(2 * LOOK_AGAIN);
-    refused(write(&mut *store, &identity), ErrorKind::StoreUnsuitable, &["allkeys-lru", mend]);
-    server.tell(mend);
+    refused(write(&mut *store, &identity), ErrorKind::StoreUnsuitable, &["allkeys-lru", fix]);
+    server.tell(fix);
     assert_eq!(store.load(SPACE, Which::All).unwrap().slots.len(), 1);
     server.tell("CONFIG SET maxmemory 1mb");
     refused(write(&mut *store, &identity), ErrorKind::StoreUnsuitable, &["memory is full"]);

@@ -210,9 +210,9 @@ impl Known {
             Some(last) => format!("{host} lends another store than {} did", last.host),
             None => format!("{host} lends another store than the one that this process uses"),
         };
-        let mend = "give all servers the same store, of which a copy is another one; where it has moved for good, stop all processes \
+        let fix = "give all servers the same store, of which a copy is another one; where it has moved for good, stop all processes \
             that use it, and start them above what they issued: IDs with after=, the numbers of tags with start=";
-        (ErrorKind::StoreChanged, format!("{how}: {mend}"))
+        (ErrorKind::StoreChanged, format!("{how}: {fix}"))
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
         "42501" | "1142" | "1143" | "1227" | "1370" => {
             (StoreAuth, format!("the user lacks a right in the store {to} ({code}): grant {}", login.rights()))
         }
-        "3D000" | "1049" => (Spec, format!("the store {to} has no database {:?} ({code}): create it, or mend the URL", login.database)),
+        "3D000" | "1049" => (Spec, format!("the store {to} has no database {:?} ({code}): create it, or fix the URL", login.database)),
         "25006" | "1290" | "1792" | "1836" | "1874" | "1036" => {
             (StoreReadonly, format!("the store {to} takes no writes ({code}: {message}): name the primary, or let it take writes"))
         }

@@ -126,7 +126,7 @@ fn a_full_server_is_busy_and_its_limit_is_named() {
     }
 }
 
-/// Three things end a statement, and each has a mend of its own.
+/// Three things end a statement, and each has a fix of its own.
 #[test]
 fn a_lock_a_time_limit_and_a_cancellation_are_told_apart() {
     let login = url::postgresql("postgresql://anna:secret@db:6000/x").unwrap();

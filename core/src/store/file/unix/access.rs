@@ -85,6 +85,6 @@ pub(in crate::store::file) fn namespace(dir: &Path, name: &str, rules: Rules, ma
         return Ok(Some(folder));
     }
     let why = format!("{} belongs to account {}, and this is account {}", path.display(), status.owner, geteuid().as_raw());
-    let mend = ": use one account or a group (docs/stores.md), or another namespace=NAME for other tables";
-    Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why + mend))
+    let fix = ": use one account or a group (docs/stores.md), or another namespace=NAME for other tables";
+    Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why + fix))
 }

@@ -217,7 +217,7 @@ pub(in crate::store::file) fn bad_disk() -> io::Error {
     Errno::IO.into()
 }
 
-/// The row of the error table and the mend for errors that std has no kind for.
+/// The row of the error table and the fix for errors that std has no kind for.
 pub(in crate::store::file) fn hint(why: &io::Error) -> Option<(ErrorKind, &'static str)> {
     match Errno::from_io_error(why)? {
         // EMLINK is FreeBSD's word for the first.

@@ -181,7 +181,7 @@ fn both(folder: &File) -> io::Result<(Account, Security)> {
     Ok((Account::of_this_thread()?, Security::of(folder)?))
 }
 
-fn check_owner(dir: &Path, path: &Path, account: &Account, security: &Security, mend: &str) -> Result<()> {
+fn check_owner(dir: &Path, path: &Path, account: &Account, security: &Security, fix: &str) -> Result<()> {
     // SAFETY: the owner is valid as long as the security, the account as long as itself.
     let (owner, this) = unsafe {
         if trusts(account, security.owner) {
@@ -191,7 +191,7 @@ fn check_owner(dir: &Path, path: &Path, account: &Account, security: &Security, 
         (name(security.owner), name(account.sid()))
     };
     let why =
-        format!("{} belongs to account {owner}, which could do with it as it likes, and this is account {this}: {mend}", path.display());
+        format!("{} belongs to account {owner}, which could do with it as it likes, and this is account {this}: {fix}", path.display());
     Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why))
 }
 
@@ -284,7 +284,7 @@ mod tests {
         for (owner, is_trusted) in [(&*own, true), ("BA", true), ("SY", true), ("BU", false), ("WD", false), ("S-1-5-21-1-2-3-1234", false)]
         {
             let security = security(&format!("O:{owner}D:"));
-            let checked = check_owner(Path::new("d"), Path::new("d"), &account, &security, "mend");
+            let checked = check_owner(Path::new("d"), Path::new("d"), &account, &security, "fix");
             assert_eq!(checked.is_ok(), is_trusted, "{owner}: {checked:?}");
         }
     }

@@ -288,7 +288,7 @@ pub(in crate::store::file) fn bad_disk() -> io::Error {
     io::Error::from_raw_os_error(ERROR_IO_DEVICE as i32)
 }
 
-/// The row of the error table and the mend for errors that std has no kind for.
+/// The row of the error table and the fix for errors that std has no kind for.
 pub(in crate::store::file) fn hint(why: &io::Error) -> Option<(ErrorKind, &'static str)> {
     if is(why, &[ERROR_SHARING_VIOLATION, ERROR_DELETE_PENDING]) {
         return Some((
