@@ -39,8 +39,9 @@ class Frazil(ConanFile):
         members = re.findall(r'"(.+?)"', members)
         for folder in ("core", "c-api", "include", *(f"{member}/src" for member in members)):
             copy(self, "*", root / folder, here / folder)
-        files = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt", "node/build.rs"]
+        files = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt", "node/build.rs", "scripts/rust.sh"]
         for file in [*files, *(f"{member}/Cargo.toml" for member in members)]:
+            (here / file).parent.mkdir(exist_ok=True)
             shutil.copy(root / file, here / file)
 
     def layout(self):

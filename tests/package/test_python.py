@@ -238,7 +238,8 @@ def test_the_suite_passes_with_the_wheel(python, index, tmp_path):
     (site / "own.pth").write_text(f"{own}\n")
     for server in ("gunicorn", "uwsgi"):
         shutil.copy(Path(sys.executable).with_name(server), python.parent)
-    told(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/python", cwd=tmp_path)
+    # The folder above says which processes may have the same node numbers.
+    told(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--confcutdir={ROOT / 'tests'}", ROOT / "tests/python", cwd=tmp_path)
 
 
 def test_an_interpreter_that_is_not_cpython_is_refused(tmp_path):

@@ -31,7 +31,9 @@ def serve():
             def do_GET(self):
                 found = held.get(self.path)
                 self.send_response(200 if found else 404)
-                self.send_header("Content-Type", "application/vnd.pypi.simple.v1+json" if self.path.startswith("/simple/") else "text/plain")
+                self.send_header(
+                    "Content-Type", "application/vnd.pypi.simple.v1+json" if self.path.startswith("/simple/") else "text/plain"
+                )
                 self.end_headers()
                 self.wfile.write(found or b"")
 
@@ -60,7 +62,9 @@ def run(*command, cwd, **environment):
 def test_pip_installs_from_an_index(serve, tmp_path, example):
     def files(_):
         packed = {path.name: path.read_bytes() for path in [*FOLDER.glob("frazil-*.whl"), *FOLDER.glob("frazil-*.tar.gz")]}
-        listed = [{"filename": name, "url": f"/files/{name}", "hashes": {"sha256": hashlib.sha256(packed[name]).hexdigest()}} for name in packed]
+        listed = [
+            {"filename": name, "url": f"/files/{name}", "hashes": {"sha256": hashlib.sha256(packed[name]).hexdigest()}} for name in packed
+        ]
         page = {"meta": {"api-version": "1.1"}, "name": "frazil", "versions": [VERSION], "files": listed}
         return {"/simple/frazil/": json.dumps(page).encode(), **{f"/files/{name}": content for name, content in packed.items()}}
 
@@ -93,7 +97,18 @@ def entry(crate):
 
 
 def test_cargo_adds_the_crate(serve, tmp_path, example):
-    package = ["cargo", "package", "--quiet", "--locked", "--allow-dirty", "--no-verify", "--package", "frazil", "--target-dir", tmp_path / "target"]
+    package = [
+        "cargo",
+        "package",
+        "--quiet",
+        "--locked",
+        "--allow-dirty",
+        "--no-verify",
+        "--package",
+        "frazil",
+        "--target-dir",
+        tmp_path / "target",
+    ]
     subprocess.run(package, cwd=ROOT, check=True)
     [crate] = (tmp_path / "target/package").glob("frazil-*.crate")
 
