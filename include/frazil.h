@@ -981,7 +981,9 @@ frazil_status frazil_segment_open(const char *spec, frazil_numbers **numbers);
  * background, and the first call waits for it, or says why there is none.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_segment_open_for(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
+frazil_status frazil_segment_open_for(const char *spec,
+                                      int64_t max_wait_ms,
+                                      frazil_numbers **numbers);
 
 /**
  * Opens tickets: single numbers of a tag from two stores or more in turn, alive while one store is. The
