@@ -43,5 +43,5 @@ esac
 # Verifying a server's certificate calls a function that macOS has since 10.14; Rust's minimum is 10.12.
 case $TARGET in x86_64-apple-*) export MACOSX_DEPLOYMENT_TARGET=10.14 ;; esac
 # What every file of an archive is from, so that two builds of one commit are equal. A copy of the tree has no history.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || true)}
 export TARGET PATH CARGO_ENCODED_RUSTFLAGS SOURCE_DATE_EPOCH

@@ -157,7 +157,7 @@ def test_each_platform_leaves_what_comes_from_one(release, tmp_path):
 
 def test_the_server_comes_with_the_licences_of_what_is_linked_in(release, tmp_path):
     """Its archive, whose build is a stand-in here, and its images."""
-    for name in ("server/package.sh", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt"):
+    for name in ("server/package.sh", "scripts/archive.py", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(ROOT / "server/dist", tmp_path / "server/dist")
@@ -166,7 +166,7 @@ def test_the_server_comes_with_the_licences_of_what_is_linked_in(release, tmp_pa
     (tmp_path / "scripts/release-build.sh").chmod(0o755)
     document = "import pathlib, sys\nfile = pathlib.Path(sys.argv[1])\nfile.parent.mkdir(parents=True)\nfile.touch()\n"
     (tmp_path / "scripts/sbom.py").write_text(document)
-    assert release("server/package.sh", TARGET="x86_64-unknown-linux-musl") == (0, "")
+    assert release("server/package.sh", TARGET="x86_64-unknown-linux-musl", SOURCE_DATE_EPOCH="0") == (0, "")
     [path] = tmp_path.glob("build/package/server/*.tar.gz")
     with tarfile.open(path) as archive:
         held = {pathlib.Path(member.name).name: archive.extractfile(member).read() for member in archive if member.isreg()}
