@@ -296,7 +296,8 @@ fn row_that_goes_back(server: &Server) {
             }
         };
         assert_eq!(refused.kind(), ErrorKind::StoreChanged, "{refused}");
-        let says = format!("UPDATE {} SET max_id = N WHERE {column} = 'back', with N at least ", table.name());
+        let says =
+            format!("UPDATE {} SET max_id = N WHERE {column} = 'back', with N no less than any of them, and at least ", table.name());
         assert!(refused.to_string().contains(&says), "{refused}");
         // A handle that is opened afterwards knows it, too.
         server.refused("back", &format!("table={name}"), ErrorKind::StoreChanged, &["gone back"]);
