@@ -330,14 +330,10 @@ CASE(buffered) {
     CHECK(in_time([&] { return in.is_free("default", after); }));
 }
 
-template <typename T, typename = void>
-struct fills : std::false_type {};
-template <typename T>
-struct fills<T, std::void_t<decltype(std::declval<const segment &>().fill(std::declval<T &>()))>> : std::true_type {};
-
 CASE(numbers_wrong_buffers) {
-    static_assert(fills<std::vector<std::int64_t>>::value && fills<std::array<std::int64_t, 2>>::value && fills<std::int64_t[2]>::value);
-    static_assert(!fills<std::vector<std::uint64_t>>::value && !fills<const std::vector<std::int64_t>>::value && !fills<std::string>::value);
+    using frazil::detail::is_buffer;
+    static_assert(is_buffer<std::vector<std::int64_t>> && is_buffer<std::array<std::int64_t, 2>> && is_buffer<std::int64_t[2]>);
+    static_assert(!is_buffer<std::vector<std::uint64_t>> && !is_buffer<const std::vector<std::int64_t>> && !is_buffer<std::string>);
     CHECK(true);
 }
 

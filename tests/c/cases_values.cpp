@@ -31,11 +31,8 @@ std::string streamed(const T &value) {
     return out.str();
 }
 
-template <typename T, typename = void>
-struct fillable : std::false_type {};
-template <typename T>
-struct fillable<T, std::void_t<decltype(std::declval<const snowflake &>().fill(std::declval<T>()))>> : std::true_type {};
-static_assert(fillable<std::vector<std::int64_t> &>::value && !fillable<const std::vector<std::int64_t> &>::value && !fillable<std::vector<std::int32_t> &>::value);
+using frazil::detail::is_buffer;
+static_assert(is_buffer<std::vector<std::int64_t> &> && !is_buffer<const std::vector<std::int64_t> &> && !is_buffer<std::vector<std::int32_t> &>);
 
 CASE(string_views) {
     // Without a NUL behind them.
@@ -104,7 +101,7 @@ CASE(buffers) {
     ids.fill(named);
     CHECK(vector[49] < vector[50] && vector[99] < raw[0] && raw[9] < array[0]);
     ids.fill(std::span<std::int64_t>());
-    static_assert(!fillable<std::span<const std::int64_t>>::value && fillable<std::span<std::int64_t>>::value);
+    static_assert(!is_buffer<std::span<const std::int64_t>> && is_buffer<std::span<std::int64_t>>);
 #endif
 }
 
