@@ -10,7 +10,9 @@ import re
 import subprocess
 import tarfile
 import tomllib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -68,6 +70,32 @@ def run(tmp_path_factory):
         return told.stdout + told.stderr
 
     return run
+
+
+@pytest.fixture(scope="session")
+def serve():
+    """A function that serves on loopback the bytes which another one gives for a path, and 404 for none; it returns the address."""
+    servers = []
+
+    def serve(content):
+        class Registry(BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = content(self.path)
+                self.send_response(200 if body else 404)
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Registry)
+        servers.append(server)
+        Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
 
 
 @pytest.fixture(scope="session")

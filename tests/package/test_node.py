@@ -6,8 +6,6 @@ import re
 import shutil
 import subprocess
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 from conftest import NOTICES, PACKAGES, ROOT, names_its_crates, shares_the_unwinder
@@ -25,32 +23,21 @@ def platform(packed):
 
 
 @pytest.fixture(scope="session")
-def registry(packed):
+def registry(packed, serve):
     """A registry that has frazil and the packages of all platforms: the address. Of other platforms it has no tarball to give."""
     manifests = {path.parent.name: json.loads(path.read_text()) for path in packed.glob("npm/*/package.json")}
 
-    class Registry(BaseHTTPRequestHandler):
-        def do_GET(self):
-            name = self.path.strip("/")
-            if name in manifests:
-                manifest = manifests[name]
-                tarball = f"{address}/{name}-{manifest['version']}.tgz"
-                versions = {manifest["version"]: {**manifest, "dist": {"tarball": tarball}}}
-                body = json.dumps({"name": name, "dist-tags": {"latest": manifest["version"]}, "versions": versions}).encode()
-            else:
-                body = (packed / name).read_bytes() if (packed / name).is_file() else None
-            self.send_response(200 if body else 404)
-            self.end_headers()
-            self.wfile.write(body or b"")
+    def content(path):
+        name = path.strip("/")
+        if name not in manifests:
+            return (packed / name).read_bytes() if (packed / name).is_file() else None
+        manifest = manifests[name]
+        tarball = f"{address}/{name}-{manifest['version']}.tgz"
+        versions = {manifest["version"]: {**manifest, "dist": {"tarball": tarball}}}
+        return json.dumps({"name": name, "dist-tags": {"latest": manifest["version"]}, "versions": versions}).encode()
 
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Registry)
-    address = f"http://127.0.0.1:{server.server_port}"
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield address
-    server.shutdown()
+    address = serve(content)
+    return address
 
 
 @pytest.fixture(scope="session")

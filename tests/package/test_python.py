@@ -13,7 +13,7 @@ from email.parser import BytesParser
 from pathlib import Path
 
 import pytest
-from conftest import NOTICES, PACKAGES, ROOT, names_its_crates, shares_the_unwinder
+from conftest import NOTICES, PACKAGES, ROOT, VERSION, names_its_crates, shares_the_unwinder
 
 FOLDER = Path(PACKAGES, "python").resolve() if PACKAGES else ROOT / "build/wheels"
 TOOLS = ROOT / "build/tools/bin"
@@ -103,7 +103,7 @@ def installed(request, index, tmp_path_factory):
     """A Python in whose environment is frazil, and nothing else."""
     python = new_environment(tmp_path_factory.mktemp("installed"), request.param)
     done = install(python, index)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 and f"Successfully installed frazil-{VERSION}" in done.stdout, done.stdout + done.stderr
     return python
 
 
@@ -114,7 +114,12 @@ def python(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("document", "prints"), [("README.md", r"\d{18,19} \d{4}-\d\d-\d\d .* \d+ \d+\n"), ("python/README.md", r"\d{4}-\d\d-\d\d .* \d+\n")]
+    ("document", "prints"),
+    [
+        ("README.md", r"\d{18,19} \d{4}-\d\d-\d\d .* \d+ \d+\n"),
+        ("python/README.md", r"\d{4}-\d\d-\d\d .* \d+\n"),
+        ("docs/start.md", r"(.*\n)*\d{18,19} under node \d+\n(.*\n)*"),
+    ],
 )
 def test_the_quick_start_runs(installed, example, document, prints, tmp_path):
     (tmp_path / "quick_start.py").write_text(example("python", document))
