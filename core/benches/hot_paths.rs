@@ -1,5 +1,5 @@
-//! The paths whose instructions `tests/instructions` counts: each function is one path, called so often that the slow path, which a new
-//! tick takes, is not in every call.
+//! The paths whose instructions `tests/instructions` counts. Each function is one path, with so
+//! many calls that only a few take the slow path of a new tick.
 
 #![allow(missing_docs)]
 
@@ -7,16 +7,16 @@ use frazil::{Buffered, Id, Local, ObjectId, Segment, Snowflake, TextFormat, uuid
 use std::hint::black_box;
 
 const REPEATS: usize = 60;
-/// A wide sequence: its end is not reached.
+/// A wide sequence, which is not used up.
 const WIDE: &str = "layout=\"time:41@1ms node:2 sequence:20 epoch:2025-01-01\" start=zero";
 
-/// So many calls, which callgrind finds by the function's name.
+/// Defines a path's function, by whose name callgrind finds its calls.
 macro_rules! path {
     ($name:ident, $on:ident: $type:ty, $call:expr) => {
         #[unsafe(no_mangle)]
         #[inline(never)]
         extern "C" fn $name($on: &mut $type) {
-            // Two that do the same would be made one.
+            // Without this, two functions with the same body would be merged.
             black_box(stringify!($name));
             for _ in 0..CALLS {
                 let _ = black_box($call);

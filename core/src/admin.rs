@@ -1,10 +1,12 @@
-//! The command line's view of the library: what an operator sees and sets, and what explains a layout, a spec or an ID.
+//! The command line's view of the library: data that an operator reads and sets, and explanations
+//! of a layout, a spec or an ID.
 //!
-//! Only the crate `frazil-cli` uses it, and both have the same version: it may change at any time.
+//! Only the crate `frazil-cli` uses it. Both crates have the same version, so it may change at any
+//! time.
 
-/// Numbers as other programs write them, and the marks of rounding.
+/// Numbers in other programs' notations, and the marks of rounding.
 pub mod foreign {
-    pub use crate::foreign::{EXACT_IN_A_DOUBLE, Reason, Written, read, rounding};
+    pub use crate::id::foreign::{EXACT_IN_A_DOUBLE, Reason, Written, read, rounding};
 }
 
 /// Leases and their records.
@@ -14,39 +16,41 @@ pub mod lease {
 
 /// Tags and their records.
 pub mod segment {
-    pub use crate::numbers::{begin_tag, check_begun};
-    pub use crate::segment::{Origin, Record, begin, check_name, place};
+    pub use crate::counters::numbers::{begin_tag, check_begun};
+    pub use crate::counters::segment::{Origin, Record, begin, place};
 }
 
 /// Stores, reached by their addresses.
 pub mod store {
-    pub use crate::store::{Address, Loaded, Pages, Store, Swap, Swapped, Which, column};
+    pub use frazil_store::{Address, Loaded, Pages, Store, Swap, Swapped, Which, column};
 }
 
-use crate::error::Result;
 use crate::guard::Names;
 use crate::id::Id;
-use crate::layout::Layout;
+use crate::id::layout::Layout;
 use crate::spec::Spec;
+use frazil_base::error::Result;
 
-pub use crate::clock::{Counter, system_ms};
-pub use crate::error::shown;
-pub use crate::fork::Copies;
+pub use crate::clock::Counter;
+pub use crate::generator::policy::{Policies, Reaction, Start};
 pub use crate::guard::{Found, remove_lock_files};
-pub use crate::layout::{ID_BITS, Shape};
-pub use crate::policy::{Policies, Reaction, Start};
-pub use crate::preset::{PRESETS, Preset, find as find_preset};
-pub use crate::range::check_order;
-pub use crate::secret::{Secret, address};
-pub use crate::spec::{DEFAULT_NAMESPACE, Source, check_namespace, resolve, spec_error};
-pub use crate::time::{LAST_MS, parse_duration, show_duration, show_span};
+pub use crate::id::layout::{ID_BITS, Shape};
+pub use crate::id::preset::{PRESETS, Preset, find as find_preset};
+pub use crate::id::range::check_order;
+pub use crate::spec::{DEFAULT_NAMESPACE, NodeSource, resolve};
+pub use frazil_base::error::{shown, spec_error};
+pub use frazil_base::os::fork::Copies;
+pub use frazil_base::secret::{Secret, address};
+pub use frazil_base::time::system_ms;
+pub use frazil_base::time::{LAST_MS, parse_duration, show_duration, show_span};
+pub use frazil_store::{check_namespace, check_tag};
 
-/// True where this build has the client of every store.
+/// True if this build has the client of every store.
 pub const HAS_ALL_STORES: bool = cfg!(feature = "stores");
 
 /// The bits of a layout's IDs.
 pub trait LayoutBits {
-    /// Everything about an ID's bits; layouts that differ in names alone have the same.
+    /// The description of an ID's bits. Layouts that differ only in names have the same shape.
     fn shape(&self) -> Shape;
     /// The bits below the time field.
     fn time_shift(&self) -> u32;
@@ -91,7 +95,8 @@ pub fn id_of_bits(bits: u64) -> Id {
     Id::from_bits(bits)
 }
 
-/// The layout of a preset's name, of a layout's text or of a whole spec, and the policies; no number need be given.
+/// The layout and the policies of a preset's name, of a layout's text or of a whole spec. The spec
+/// may lack the node number.
 ///
 /// # Errors
 /// Those of a spec.
@@ -103,7 +108,7 @@ pub fn of_layout(text: &str) -> Result<(Layout, Policies)> {
 ///
 /// # Errors
 /// Those of [`Spec::layout`].
-pub fn plan(spec: &Spec) -> Result<(Layout, Source)> {
+pub fn plan(spec: &Spec) -> Result<(Layout, NodeSource)> {
     let plan = spec.plan()?;
     Ok((plan.layout, plan.source))
 }
@@ -116,25 +121,26 @@ pub fn check_after(spec: &Spec) -> Result<()> {
     spec.plan()?.check_after().map(drop)
 }
 
-/// The number of a spec on this machine: whether it is free, held or cannot be guarded. `None` where it is not to be guarded.
+/// The state of a spec's number on this machine: free, held, or impossible to guard. `None` if it
+/// is not guarded at all.
 ///
 /// # Errors
 /// Those of [`Spec::layout`].
 pub fn find_guard(spec: &Spec) -> Result<Option<Found>> {
     let plan = spec.plan()?;
     let names = match plan.source {
-        Source::Fixed(node) if plan.is_guarded() => Names::new(&plan.layout, node, &plan.namespace),
+        NodeSource::Fixed(node) if plan.is_guarded() => Names::new(&plan.layout, node, &plan.namespace),
         _ => return Ok(None),
     };
     Ok(Some(crate::guard::find(&names)))
 }
 
-/// The preset's name, or what stands in its place.
+/// The preset's name, or the first word in its position.
 pub fn first_word(spec: &Spec) -> Option<&str> {
     spec.first_word()
 }
 
-/// A key's value, `env:NAME` resolved.
+/// The value of a key, with `env:NAME` replaced.
 ///
 /// # Errors
 /// `SPEC` for a variable that is not set.
@@ -143,7 +149,7 @@ pub fn value(spec: &Spec, key: &str) -> Result<Option<String>> {
 }
 
 /// # Errors
-/// `UNKNOWN_KEY` for a key that is none of these.
+/// `UNKNOWN_KEY` for a key that is not one of these.
 pub fn check_keys_among(spec: &Spec, keys: &[&str]) -> Result<()> {
     spec.check_keys_among(keys)
 }

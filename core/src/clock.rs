@@ -1,21 +1,22 @@
-//! The time, as the system or the program tells it.
+//! The time of the system's clock, or of a manual clock.
 
 mod counter;
 mod validity;
 
 pub use counter::Counter;
-pub(crate) use validity::{Counts, Validity};
+pub(crate) use validity::{CountRange, Validity};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{AtomicI64, Ordering};
-use crate::time::check_instant;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::os::sync::{AtomicI64, Ordering};
+use frazil_base::time::check_instant;
+use frazil_base::time::{system_ms, system_time};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const NOT_SET: i64 = i64::MIN;
 
 /// The source of a generator's time.
 pub(crate) enum Clock {
-    /// The operating system's wall clock, with the processor's counter where that is reliable.
+    /// The operating system's wall clock, with the processor's counter if that is reliable.
     System(Option<Counter>),
     /// `clock=manual`: the time that the program set last.
     Manual(AtomicI64),
@@ -42,7 +43,7 @@ impl Clock {
         Clock::Manual(AtomicI64::new(NOT_SET))
     }
 
-    /// Returns the time in Unix milliseconds; for a manual clock that was never set, a time before every epoch.
+    /// Returns the time in Unix milliseconds. For a manual clock that was never set, a time before every epoch.
     #[inline]
     pub(crate) fn unix_ms(&self) -> i64 {
         match self {
@@ -58,7 +59,7 @@ impl Clock {
     /// # Errors
     /// `CLOCK_NOT_SET` for a manual clock that was never set.
     pub(crate) fn read(&self) -> Result<Reading> {
-        // Before the clock: the counts since then are never fewer than those since the reading.
+        // The counter is read before the clock, so the counts since then are never fewer than those since the reading.
         let count = self.count();
         let (unix_ms, ns) = match self {
             Clock::System(_) => system_time(),
@@ -70,22 +71,22 @@ impl Clock {
         Ok(Reading { unix_ms, ns, count })
     }
 
-    /// Returns the validity in which the clock surely shows the tick of a reading; the tick ends at `end_ms`.
+    /// Returns the validity in which the clock certainly shows the tick of a reading. The tick ends at `end_ms`.
     pub(crate) fn validity(&self, reading: &Reading, tick: u64, end_ms: i64) -> Validity {
         let left = (end_ms.saturating_sub(reading.unix_ms).max(0) as u64).saturating_mul(1_000_000).saturating_sub(reading.ns);
         self.counter().and_then(|counter| counter.validity(reading.count, left)).unwrap_or(Validity::of_tick(tick))
     }
 
-    /// Tells whether the clock still shows the tick of a validity. `tick` reads the clock, for validities without counts. Only a clock with a
+    /// Returns whether the clock still shows the tick of a validity. `tick` reads the clock, for validities without counts. Only a clock with a
     /// counter makes validities with counts.
     #[inline(always)]
     pub(crate) fn shows(&self, validity: Validity, tick: impl FnOnce() -> u64) -> bool {
         if validity.is_of_counts() { validity.holds(self.count()) } else { Validity::of_tick(tick()) == validity }
     }
 
-    /// Tells whether, by the counter, the clock still shows the tick of a validity.
+    /// Returns whether, by the counter, the clock still shows the tick of a validity.
     #[inline(always)]
-    pub(crate) fn counter_shows(&self, counts: Counts) -> bool {
+    pub(crate) fn counter_shows(&self, counts: CountRange) -> bool {
         counts.are_some() && counts.hold(self.count())
     }
 
@@ -98,7 +99,7 @@ impl Clock {
         counter::read()
     }
 
-    /// Tells whether a reading with this tick lies in a validity.
+    /// Returns whether a reading with this tick is within a validity.
     pub(crate) fn showed(&self, validity: Validity, reading: &Reading, tick: u64) -> bool {
         if validity.is_of_counts() { validity.holds(reading.count) } else { validity == Validity::of_tick(tick) }
     }
@@ -129,7 +130,7 @@ impl Clock {
         matches!(self, Clock::Manual(_))
     }
 
-    /// Returns the time left until an instant, to the nanosecond where the clock is that exact.
+    /// Returns the time left until an instant, to the nanosecond if the clock is that exact.
     pub(crate) fn until(&self, unix_ms: i64) -> Duration {
         match self {
             Clock::System(_) if unix_ms >= 0 => {
@@ -141,7 +142,7 @@ impl Clock {
     }
 }
 
-/// The system clock's current millisecond, read again only when it may have passed.
+/// The system clock's current millisecond. It is read again only when it may have passed.
 pub(crate) struct Millisecond {
     clock: Clock,
     unix_ms: i64,
@@ -158,7 +159,7 @@ impl Millisecond {
         self.unix_ms
     }
 
-    /// Tells whether the clock may have moved to another millisecond.
+    /// Returns whether the clock may have moved to another millisecond.
     #[inline(always)]
     pub(crate) fn has_passed(&self) -> bool {
         !self.clock.shows(self.validity, || system_ms() as u64)
@@ -168,26 +169,6 @@ impl Millisecond {
         let Ok(reading) = self.clock.read() else { return };
         self.unix_ms = reading.unix_ms;
         self.validity = self.clock.validity(&reading, reading.unix_ms as u64, reading.unix_ms.saturating_add(1));
-    }
-}
-
-/// Returns the system's clock in Unix milliseconds.
-#[inline]
-pub fn system_ms() -> i64 {
-    system_time().0
-}
-
-/// Returns the system's clock in Unix milliseconds, and the nanoseconds passed in that millisecond.
-#[inline]
-fn system_time() -> (i64, u64) {
-    const NS: i128 = 1_000_000;
-    match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(since) => ((since.as_secs() * 1000) as i64 + i64::from(since.subsec_millis()), u64::from(since.subsec_nanos() % 1_000_000)),
-        // Before 1970 the distance counts backwards, so round down to the earlier millisecond.
-        Err(before) => {
-            let ns = -(before.duration().as_nanos() as i128);
-            (ns.div_euclid(NS) as i64, ns.rem_euclid(NS) as u64)
-        }
     }
 }
 
@@ -214,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_validity_ends_with_its_tick_or_after_a_millisecond() {
+    fn validity_ends_with_its_tick_or_after_a_millisecond() {
         let (time, counts) = (Arc::new(AtomicI64::new(1_000)), Arc::new(AtomicU64::new(5_000_000)));
         let clock = Clock::Simulated(Arc::clone(&time), Counter::injected(Arc::clone(&counts)));
         for (end_ms, lasts) in [(1_001, 1_000_000), (1_007, 1_000_000), (1_000, 0)] {

@@ -1,13 +1,27 @@
-//! An ID, and what it is made of.
+//! An ID, and its parts.
 
+pub(crate) mod columns;
+mod decimal;
+pub(crate) mod foreign;
+mod json;
+pub(crate) mod layout;
+#[cfg(test)]
+mod lite_tables;
+pub(crate) mod preset;
+pub(crate) mod range;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "sqlx")]
 mod sqlx;
+pub(crate) mod text;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::foreign::rounding;
-use crate::text::{self, TextFormat};
+pub use json::parts_to_json;
+pub use layout::{Field, Layout};
+pub use range::id_range;
+pub use text::TextFormat;
+
+use foreign::rounding;
+use frazil_base::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::str::FromStr;
@@ -54,13 +68,14 @@ impl Id {
         self.0
     }
 
-    /// The ID as text of a fixed width, which sorts like the number. In JSON an ID is its `to_string()`, without leading zeros.
+    /// An ID as text of a fixed width, which sorts like the number. In JSON an ID is its `to_string()`, without leading
+    /// zeros.
     pub fn text(self, format: TextFormat) -> String {
         let mut buffer = [0; 19];
         str::from_utf8(self.encode(format, &mut buffer)).expect("every alphabet is ASCII").to_owned()
     }
 
-    /// Writes the ID as [`text`](Id::text) does, in ASCII, without allocating.
+    /// Writes the ID like [`text`](Id::text), in ASCII, without allocating.
     ///
     /// # Example
     /// ```
@@ -73,28 +88,48 @@ impl Id {
         text::encode(self.0 as u64, format, buffer)
     }
 
-    /// Parses what [`text`](Id::text) gives; in decimal also the number without padding.
+    /// Parses the text of an ID. Accepts the texts of [`text`](Id::text), and decimal without padding.
     ///
     /// # Errors
-    /// `ID_INVALID` for a wrong length, a bad character, or a number above 2^63 - 1.
+    /// `ID_INVALID` for a wrong length, a bad character, a wrong check symbol, or a number above 2^63 - 1.
     pub fn parse(text: &str, format: TextFormat) -> Result<Self> {
-        text::decode(text, format).map(Id::from_bits)
+        Id::parse_prefixed(text, "", format)
     }
 
-    /// Returns whether the number looks like an ID that a program has rounded: a number above 2^53 with the digits that name a double and
-    /// then zeros, as JavaScript and spreadsheets write it, or one that a 32-bit float holds.
+    /// Parses the text of an ID after a prefix. Ignores the case of the prefix in ASCII.
     ///
-    /// A hint, not a proof: about one ID in 256 looks like this by chance. An ID that a double holds in full is not noticed, because
-    /// every ID that ends with enough zero bits is one.
+    /// # Errors
+    /// `ID_INVALID` as [`parse`](Id::parse), and for another prefix, none, or two.
+    ///
+    /// # Example
+    /// ```
+    /// use frazil::{Id, TextFormat::Check};
+    ///
+    /// let id: Id = "1541815603606036480".parse()?;
+    /// let text = format!("order_{}", id.text(Check));
+    /// assert_eq!(text, "order_1ASD13XH1F800K");
+    /// assert_eq!(Id::parse_prefixed("ORDER_1asd-l3xh 1f800K", "order_", Check)?, id);
+    /// assert!(Id::parse_prefixed("order_1ASD13HX1F800K", "order_", Check).is_err(), "two characters are swapped");
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn parse_prefixed(text: &str, prefix: &str, format: TextFormat) -> Result<Self> {
+        text::decode(text, prefix, format).map(Id::from_bits)
+    }
+
+    /// Returns whether the number looks like an ID that a program has rounded. It does if it is above 2^53, and a 32-bit float holds it,
+    /// or it has the digits that identify a double and then zeros, as JavaScript and spreadsheets write it.
+    ///
+    /// This is a hint and not a proof, because about one ID in 256 looks like this by chance. IDs that a double holds in full are not
+    /// noticed, because every ID that ends with enough zero bits is one of them.
     pub fn looks_rounded(self) -> bool {
         rounding::looks_rounded(self.0 as u64)
     }
 }
 
-/// The ID of an exact decimal, as `decimal.Decimal` prints it; `name` is the argument's.
+/// The ID of an exact decimal, as `decimal.Decimal` prints it. `name` is the argument's name.
 ///
 /// # Errors
-/// `WRONG_TYPE` for a number that is not whole, or whose last digits are not written; `ID_INVALID` for one that no ID is.
+/// `WRONG_TYPE` for a number that is not whole, or whose last digits are not written; `ID_INVALID` for a number that is not an ID.
 pub fn id_of_decimal(name: &str, text: &str) -> Result<Id> {
     text::of_decimal(name, text).map(Id::from_bits)
 }
@@ -125,7 +160,7 @@ impl From<Id> for i64 {
     }
 }
 
-/// An ID as an element of memory that is not initialised, which [`Snowflake::fill`](crate::Snowflake::fill) takes too.
+/// Converts an ID to an element of uninitialised memory, which [`Snowflake::fill`](crate::Snowflake::fill) accepts, too.
 impl From<Id> for MaybeUninit<i64> {
     fn from(id: Id) -> Self {
         MaybeUninit::new(id.0)
@@ -156,7 +191,7 @@ impl Parts {
         Parts { id, tick, unix_ms, node, fields, sequence }
     }
 
-    /// The ID that was taken apart.
+    /// The whole ID.
     pub fn id(&self) -> Id {
         self.id
     }

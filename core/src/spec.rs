@@ -2,14 +2,16 @@
 
 mod line;
 mod plan;
+#[cfg(test)]
+mod secrets;
 
+pub use plan::NodeSource;
 pub(crate) use plan::Plan;
-pub use plan::{Source, check_namespace};
 
-use crate::error::{Error, ErrorKind, Result, shown};
-use crate::layout::LONGEST_NAME;
-use crate::nearest::{did_you_mean, nearest};
-use crate::secret::{self, Secret};
+use crate::id::layout::LONGEST_NAME;
+use frazil_base::error::{Error, ErrorKind, Result, shown, spec_error};
+use frazil_base::nearest::{did_you_mean, nearest};
+use frazil_base::secret::{self, Secret};
 
 /// The keys that are not node fields, in the order of the canonical line.
 const KEYS: &[&str] = &[
@@ -31,16 +33,15 @@ const KEYS: &[&str] = &[
 ];
 /// The namespace of a spec that names none.
 pub const DEFAULT_NAMESPACE: &str = "default";
-const LONGEST_NAMESPACE: usize = 64;
-/// Names the variable that configures a generator opened without arguments.
+/// The variable that configures a generator that is opened without arguments.
 const VARIABLE: &str = "FRAZIL";
 
 /// The configuration of a generator: a preset and `key=value` pairs.
 ///
-/// A spec line holds values that are bare or quoted (`'...'` or `"..."`, where a backslash stands before a quote or a backslash), split at
-/// the first `=`. Any value may be `env:NAME`, the content of an environment variable. `Display`
-/// gives the canonical line, which opens the same generator, and shows neither a variable's value nor
-/// what may be a secret in a store's URL: the user and the password, and parameters such as `password=`.
+/// Each pair is split at the first `=`. Its value is bare or quoted (`'...'` or `"..."`, where a backslash escapes a quote or a
+/// backslash). Any value may be `env:NAME`, the content of an environment variable. `Display` gives the canonical line, which opens
+/// the same generator. It shows neither a variable's value nor possible secrets in a store's URL: the user and the password, and
+/// parameters such as `password=`.
 ///
 /// # Example
 /// ```
@@ -58,8 +59,8 @@ impl Spec {
     /// Parses a spec line.
     ///
     /// # Errors
-    /// `SPEC` for what is not `key=value` or stands there twice. Keys and values are checked when
-    /// the generator is opened.
+    /// `SPEC` for a word that is not `key=value`, and for a key that is given twice. Keys and
+    /// values are checked when the generator is opened.
     pub fn parse(line: &str) -> Result<Self> {
         let mut spec = Spec { preset: None, pairs: Vec::new() };
         let mut rest = line.trim_start();
@@ -74,15 +75,15 @@ impl Spec {
                 check_end(word, "", after)?;
                 if word.contains("://") {
                     let url = secret::misplaced(word);
-                    return Err(spec_error(format!("{url} is a URL where a preset or a segment's tag stands: write store={url}")));
+                    return Err(spec_error(format!("{url} is a URL in place of a preset or a segment's tag: write store={url}")));
                 }
                 spec.preset = Some(word.to_owned());
                 rest = after.trim_start();
             } else {
-                // What holds an @ may be the rest of a password.
+                // A word with an @ may be the end of a password.
                 let word = if word.contains('@') { "a word".to_owned() } else { shown(word) };
                 return Err(spec_error(format!(
-                    "{word} is not key=value (only the first word stands alone, a preset or a segment's tag, and it has no space in it)"
+                    "{word} is not key=value (only the first word has no key: a preset or a segment's tag, which has no space)"
                 )));
             }
         }
@@ -91,19 +92,19 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The spec of a constructor: a line or nothing, and the language's own options as pairs.
+    /// The spec of a constructor, from an optional line and the language's own options as pairs.
     ///
-    /// With neither it is what the environment variable `FRAZIL` says.
+    /// With neither, it is the content of the environment variable `FRAZIL`.
     ///
     /// # Errors
-    /// As [`parse`](Spec::parse); `SPEC` for a key in both; `NODE_MISSING` when there is nothing,
-    /// and no `FRAZIL` either.
+    /// As [`parse`](Spec::parse); `SPEC` for a key in both; `NODE_MISSING` if there is neither, and
+    /// `FRAZIL` is not set.
     pub fn from_parts(line: Option<&str>, options: &[(String, String)]) -> Result<Self> {
         let mut spec = match line {
             Some(line) => Spec::parse(line)?,
             None if options.is_empty() => {
                 let line = std::env::var(VARIABLE).map_err(|_| {
-                    let why = format!("no spec is given and {VARIABLE} is not set: {}", ways_out("standard node=7"));
+                    let why = format!("no spec is given and {VARIABLE} is not set: {}", node_number_remedies("standard node=7"));
                     Error::new(ErrorKind::NodeMissing, why)
                 })?;
                 Spec::parse(&line).map_err(|error| Error::new(error.kind(), format!("{VARIABLE}: {error}")))?
@@ -124,16 +125,17 @@ impl Spec {
         Spec::from_parts(Some(line.unwrap_or_default()), options)
     }
 
-    /// The options of [`Numbers::open`](crate::Numbers::open) that a language may take as a list: [`list`](Spec::list) makes a value of one.
+    /// The options of [`Numbers::open`](crate::Numbers::open) that a language may take as a list.
+    /// [`list`](Spec::list) makes a value from a list.
     pub const LISTS: [&str; 2] = ["store", "offset"];
 
-    /// The options that take a duration: a language may take its own type for one.
+    /// The options that take a duration. A language may use its own type for them.
     pub const DURATIONS: [&str; 4] = ["window", "renew", "lag", "wait"];
 
-    /// The options that take an instant: a language may take its own type for one.
+    /// The options that take an instant. A language may use its own type for them.
     pub const INSTANTS: [&str; 1] = ["epoch"];
 
-    /// The options of a generator that are no node fields.
+    /// The options of a generator that are not node fields.
     pub const KEYS: &'static [&'static str] = KEYS;
 
     /// The value of an option that is given as a list.
@@ -158,7 +160,7 @@ impl Spec {
     }
 
     fn add(&mut self, key: &str, value: String) -> Result<()> {
-        // A key in another spelling (workerId, worker-id) is one that does not exist, which is known once the layout is.
+        // A key in another spelling (workerId, worker-id) is refused later, when the layout's fields are known.
         let name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
         if !key.starts_with(|c: char| c.is_ascii_alphabetic()) || !key.bytes().all(name) || key.len() > LONGEST_NAME {
             return Err(spec_error(format!("{} is not a key: a-z, then a-z, 0-9 and _, at most {LONGEST_NAME}", shown(key))));
@@ -188,18 +190,19 @@ impl Spec {
         };
         let words: Vec<String> = value.expose().split_whitespace().map(|word| resolve(key, word)).collect::<Result<_>>()?;
         let words = words.join(" ");
-        // A space in a password makes words of it that the errors about each of them would show.
+        // A space splits a password into words, and the error about each word would show that word.
         if key == "store" && words.contains(char::is_whitespace) && words.contains([':', '@']) && !secret::are_addresses(&words) {
-            let why = "is no list of stores, separated by spaces; in a URL write a space as %20";
+            let why = "is not a list of stores, separated by spaces; in a URL write a space as %20";
             return Err(spec_error(format!("store={} {why}", secret::addresses(&words))));
         }
         Ok(Some(words.split_whitespace().map(str::to_owned).collect()))
     }
 
-    /// Takes out a key that only the program knows which opens the spec; its value, with `env:NAME` replaced.
+    /// Removes a key that only the opening program knows. Returns its value, with `env:NAME`
+    /// replaced.
     ///
     /// # Errors
-    /// `SPEC` for a variable that is not there.
+    /// `SPEC` for a missing variable.
     #[doc(hidden)]
     pub fn take(&mut self, key: &str) -> Result<Option<String>> {
         let value = self.value(key)?;
@@ -210,12 +213,13 @@ impl Spec {
     /// Returns a spec under which each of `count` generators leases its own node number.
     ///
     /// # Errors
-    /// `SPEC` where there are fewer numbers to choose from: without a store it is given, and one generator's.
+    /// `SPEC` if the spec has fewer numbers. Without a store the number is fixed, so there is only
+    /// one.
     #[doc(hidden)]
     pub fn leasing_each(mut self, count: u64) -> Result<Self> {
         let nodes = match &self.plan()?.source {
-            Source::Fixed(_) => 1,
-            Source::Leased(contract) => contract.terms.candidates.count(),
+            NodeSource::Fixed(_) => 1,
+            NodeSource::Leased(contract) => contract.terms.candidates.count(),
         };
         if nodes < count {
             let why = format!(
@@ -228,7 +232,7 @@ impl Spec {
         Ok(self)
     }
 
-    /// The word that stands alone: a preset, or a segment's tag.
+    /// The first word of the line, which has no key: a preset, or a segment's tag.
     pub(crate) fn first_word(&self) -> Option<&str> {
         self.preset.as_deref()
     }
@@ -245,7 +249,7 @@ impl Spec {
         }
     }
 
-    /// A key of these that another one, which the spec has, may be a slip of.
+    /// Returns the key among these of which a key of the spec may be a misspelling.
     pub(crate) fn meant<'a>(&self, keys: &[&'a str]) -> Option<&'a str> {
         self.pairs.iter().find_map(|(key, _)| nearest(key, keys.iter().copied()))
     }
@@ -257,20 +261,15 @@ impl Spec {
     }
 }
 
-/// Returns the ways in which a generator gets its node number; `by_hand` is the one with fixed fields.
-fn ways_out(by_hand: &str) -> String {
+/// Returns the ways in which a generator gets its node number. `by_hand` is the way with fixed fields.
+fn node_number_remedies(by_hand: &str) -> String {
     format!(
-        "give a number of its own to each generator ({by_hand}), or let all of them lease: store=local on one machine, or the cluster's store \
+        "give each generator its own number ({by_hand}), or let all of them lease: store=local on one machine, or the cluster's store \
          (store=redis://...)"
     )
 }
 
-/// A refusal of the spec line.
-pub fn spec_error(why: String) -> Error {
-    Error::new(ErrorKind::Spec, why)
-}
-
-/// A value as it was given, or the content of the variable that `env:NAME` names.
+/// A given value, or the content of the variable that `env:NAME` names.
 pub fn resolve(key: &str, value: &str) -> Result<String> {
     let Some(variable) = value.strip_prefix("env:") else {
         return Ok(value.to_owned());
@@ -280,9 +279,9 @@ pub fn resolve(key: &str, value: &str) -> Result<String> {
 }
 
 /// # Errors
-/// `SPEC` for a URL without quotes that has a space in it: later errors would show its rest.
+/// `SPEC` for an unquoted URL with a space in it, because later errors would show its rest.
 fn check_end(value: &str, key: &str, rest: &str) -> Result<()> {
-    if (key != "store" && !value.contains("://")) || !secret::goes_on(value, rest) {
+    if (key != "store" && !value.contains("://")) || !secret::continues_after_space(value, rest) {
         return Ok(());
     }
     let given = if key == "store" { secret::address(value) } else { secret::misplaced(value).into_owned() };
@@ -291,7 +290,7 @@ fn check_end(value: &str, key: &str, rest: &str) -> Result<()> {
     Err(spec_error(format!("{key}={given}...: {why}")))
 }
 
-/// Splits a value, bare or quoted, from what follows it.
+/// Splits a value, bare or quoted, from the text after it.
 fn take_value<'a>(key: &str, text: &'a str) -> Result<(String, &'a str)> {
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
         let (value, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
@@ -302,7 +301,7 @@ fn take_value<'a>(key: &str, text: &'a str) -> Result<(String, &'a str)> {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
         match c {
-            // Anywhere else it stands for itself, as in a path of Windows.
+            // In all other places, a backslash is an ordinary character, as in a Windows path.
             '\\' => value.push(chars.next_if(|(_, next)| matches!(next, '\'' | '"' | '\\')).map_or(c, |(_, escaped)| escaped)),
             c if c == quote => {
                 let left = &text[at + 1..];

@@ -1,7 +1,12 @@
 //! Waits: their time limit, and the events that end them sooner.
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::thread;
+pub(crate) mod pending;
+pub(crate) mod request;
+
+pub use pending::Pending;
+
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::os::thread;
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
@@ -9,11 +14,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// The longest single sleep of a waiting call. Then it looks whether it was ended, and whether the clock was set.
+/// The longest single sleep of a waiting call. After each sleep, the call checks whether it was
+/// ended, and whether the clock was set.
 const PIECE: Duration = Duration::from_millis(20);
 
-/// The time limit of a call's wait, and what ends the wait sooner. A `Duration` converts to a wait that only time and the closing of the
-/// handle end.
+/// The time limit of a call's wait, and the events that end it sooner. A `Duration` converts to a wait that only time and the closing of
+/// the handle end.
 ///
 /// # Example
 /// ```
@@ -32,7 +38,7 @@ const PIECE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy)]
 pub struct Wait<'a> {
     max: Duration,
-    /// The beginning of the call; `None` until [`begun`](Wait::begun), so that a call that need not wait reads no clock.
+    /// The beginning of the call. `None` until [`begun`](Wait::begun), so that a call that need not wait does not read the clock.
     since: Option<Instant>,
     stopped: Option<&'a (dyn Fn() -> bool + Sync)>,
     closed: Option<&'a AtomicBool>,
@@ -43,7 +49,7 @@ pub struct Wait<'a> {
 pub(crate) struct Polls {
     /// The time to the next poll.
     later: Cell<Option<Duration>>,
-    /// The beginning of the present phase: a call may have several waits one after another.
+    /// The beginning of the present phase, because a call may have several waits in a row.
     phase: Cell<Option<Instant>>,
     /// The value that the last poll has kept for this one ...
     kept: Cell<Kept>,
@@ -68,7 +74,7 @@ impl<'a> Wait<'a> {
         Wait { stopped: Some(stopped), ..Wait::from(max) }
     }
 
-    /// The wait of one poll, in which a call returns at once.
+    /// The wait of one poll, during which a call returns at once.
     pub(crate) fn polled(max: Duration, since: Instant, polls: &'a Polls) -> Self {
         polls.later.set(None);
         Wait { since: Some(since), polls: Some(polls), ..Wait::from(max) }
@@ -78,7 +84,8 @@ impl<'a> Wait<'a> {
         Wait { closed: Some(closed), ..self }
     }
 
-    /// The wait with its beginning: now, unless it began before. A wait without a limit has no beginning, which saves reading the clock.
+    /// The wait with its beginning, which is now unless it began before. A wait without a limit has no beginning, which saves reading
+    /// the clock.
     pub(crate) fn begun(self) -> Self {
         if self.max == Duration::MAX {
             return self;
@@ -86,7 +93,7 @@ impl<'a> Wait<'a> {
         Wait { since: Some(self.since.unwrap_or_else(Instant::now)), ..self }
     }
 
-    /// The wait of a call that has only worked so far: it begins now, so that a busy machine which stopped the call shortens no wait. A
+    /// The wait of a call that has only worked so far: it begins now, so that a delay by a busy machine does not shorten the wait. A
     /// polled call keeps its beginning.
     pub(crate) fn restarted(self) -> Self {
         Wait { since: self.since.filter(|_| self.is_polled()), ..self }.begun()
@@ -145,7 +152,7 @@ impl<'a> Wait<'a> {
         self.polls.is_some_and(|polls| polls.phase.get().is_some())
     }
 
-    /// Returns whether the call may not wait at all. Its caller retries, as the bindings do, which wait in another way in between.
+    /// Returns whether the call may not wait at all. Its caller retries, as the bindings do after another kind of wait.
     pub(crate) fn is_probe(&self) -> bool {
         self.max.is_zero() && self.polls.is_none()
     }
@@ -165,7 +172,7 @@ impl<'a> Wait<'a> {
     /// Checks before each piece of a wait whether the call was ended. Runs the caller's code, so no lock may be held.
     ///
     /// # Errors
-    /// `CLOSED`; `WOULD_BLOCK` where the call was stopped.
+    /// `CLOSED`; `WOULD_BLOCK` if the call was stopped.
     pub(crate) fn check(&self) -> Result<()> {
         self.check_open()?;
         match self.stopped {
@@ -174,12 +181,12 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Returns the waker of the caller. It has to be used once there is something for the caller.
+    /// Returns the waker of the caller. It has to be used once there is a result for the caller.
     pub(crate) fn waker(&self) -> Waker {
         self.polls.map_or_else(thread::waker, |polls| polls.waker.clone())
     }
 
-    /// Waits until the caller is woken, at most for `longest`, and no longer than until the caller has to check whether the call was ended.
+    /// Waits until the caller is woken, at most for `longest`, or until the caller has to check whether the call was ended.
     ///
     /// # Errors
     /// `WOULD_BLOCK` for a polled call, which is polled again after `longest` at the latest.
@@ -188,7 +195,7 @@ impl<'a> Wait<'a> {
         Ok(())
     }
 
-    /// Returns how long to wait now for something that comes after `longest` at the latest. Then the caller has to look again.
+    /// Returns how long to wait now for an event that happens within `longest`. Then the caller has to look again.
     ///
     /// # Errors
     /// `WOULD_BLOCK` for a polled call, which is polled again.
@@ -199,7 +206,7 @@ impl<'a> Wait<'a> {
         Err(Error::new(ErrorKind::WouldBlock, "it is not over yet"))
     }
 
-    /// Interrupts a long call, so that others have their turn, if its caller continues it at once.
+    /// Interrupts a long call, so that other calls can run, if its caller continues it at once.
     ///
     /// # Errors
     /// `WOULD_BLOCK` for a polled call, and for one that may not wait.
@@ -220,7 +227,7 @@ impl Polls {
         self.kept.set(self.next.take());
     }
 
-    /// Returns when to poll the call again; `None` where it is over.
+    /// Returns when to poll the call again; `None` if the call is over.
     pub(crate) fn later(&self) -> Option<Duration> {
         self.later.get()
     }

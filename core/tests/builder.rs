@@ -1,4 +1,4 @@
-//! A generator that is put together by calls: the same spec as the line's, and the same errors.
+//! A generator that is configured by calls has the same spec as by a line, and the same errors.
 
 use frazil::{ErrorKind, Id, Layout, Snowflake};
 use std::time::{Duration, SystemTime};
@@ -35,14 +35,14 @@ fn each_call_sets_one_option() {
 }
 
 #[test]
-fn what_is_not_set_is_standard() {
+fn unset_options_are_those_of_standard() {
     let ids = Snowflake::builder().field("node", 901).open().unwrap();
     assert_eq!(ids.layout(), &Layout::parse("standard").unwrap());
     assert_eq!(Snowflake::builder().open().unwrap_err().kind(), ErrorKind::NodeMissing);
 }
 
 #[test]
-fn a_value_is_refused_as_in_a_line() {
+fn value_is_refused_as_in_a_line() {
     let refused = |builder: &frazil::Builder| {
         let error = builder.open().unwrap_err();
         (error.kind(), error.to_string())
@@ -73,7 +73,7 @@ fn a_value_is_refused_as_in_a_line() {
 }
 
 #[test]
-fn a_wait_has_the_callers_limit() {
+fn wait_has_the_callers_limit() {
     let soon = Snowflake::builder().layout("time:31@1s node:20 sequence:12 epoch:2025-01-01").field("node", 901);
     assert_eq!(soon.open_for(Duration::ZERO).unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(soon.open_for(Duration::from_secs(5)).is_ok());

@@ -1,6 +1,6 @@
-//! Copies of a running process, which are real ones, made by a raw `clone` that neither wipes the page of the process's number nor runs libc's handlers.
-//! So a child takes itself for its parent, as a copy of a machine does, and has the generation file alone to tell by. It has none of its parent's
-//! other threads, which a copy of a machine has: those are in the simulation and under loom.
+//! Real copies of a running process, made by a raw `clone` that neither wipes the page with the process's number nor runs libc's
+//! handlers. So a child seems to be its parent, like a copy of a machine, and can notice the copy only by the generation file. Unlike a
+//! copy of a machine, it has none of its parent's other threads. The simulation and loom cover those.
 //!
 //! ```text
 //! FRAZIL_COPIES=1000 python3 tests/servers postgresql -- cargo test -p frazil --features stores --test copies -- --ignored --nocapture
@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// The copies that live at once.
+/// The number of copies that exist at once.
 const AT_ONCE: usize = 8;
 const EACH: usize = 20;
 
-/// The sources of a process that is copied.
+/// The ID generators of a process that is copied while it runs.
 struct Program {
     ids: Snowflake,
     ring: Buffered,
@@ -44,7 +44,7 @@ impl Program {
         }
     }
 
-    /// Issues of all kinds, each with its kind before it.
+    /// Issues IDs of all kinds. Each has its kind before it.
     fn issue(&self) -> Vec<String> {
         fn all<T: Display>(kind: &str, mut next: impl FnMut() -> frazil::Result<T>) -> Vec<String> {
             (0..EACH).map(|_| format!("{kind} {}", next().unwrap())).collect()
@@ -64,7 +64,7 @@ impl Program {
     }
 }
 
-/// Has children inherit the page as it stands.
+/// Makes children inherit the page unchanged.
 fn keep_the_page() {
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
     let mut region = None;
@@ -74,8 +74,8 @@ fn keep_the_page() {
             let address = |text| usize::from_str_radix(text, 16);
             region = address(from).ok().zip(address(to).ok());
         } else if first == "VmFlags:" && line.split_whitespace().any(|flag| flag == "wf") {
-            let (from, to) = region.expect("a region stands before its flags");
-            // SAFETY: advice on a region that is mapped.
+            let (from, to) = region.expect("a region comes before its flags");
+            // SAFETY: this advises on a mapped region.
             assert_eq!(unsafe { libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_KEEPONFORK) }, 0);
             return;
         }
@@ -83,12 +83,13 @@ fn keep_the_page() {
     panic!("no page is wiped at a fork");
 }
 
-/// Copies the process, and has the copy issue in a folder of its own.
+/// Copies the process, and makes the copy issue into a separate folder.
 fn copy(program: &Program, number: usize, is_noticed: bool) -> libc::pid_t {
     let folder = format!("copy-{number}");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(format!("{folder}/generation"), number.to_string()).unwrap();
-    // SAFETY: the child has this thread alone, whose locks are its own; the others wait, and hold none. It ends without unwinding.
+    // SAFETY: the child has only this thread, and its locks are its own. The other threads wait,
+    // and hold no lock. The child ends without unwinding.
     let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as libc::pid_t;
     assert!(child >= 0, "{}", std::io::Error::last_os_error());
     if child == 0 {
@@ -101,13 +102,14 @@ fn copy(program: &Program, number: usize, is_noticed: bool) -> libc::pid_t {
             assert_eq!(refused, is_noticed, "a fixed number");
             std::fs::write("issued", issued.join("\n")).unwrap();
         }));
-        // SAFETY: ends the copy, and runs none of its original's handlers.
+        // SAFETY: this ends the copy, and runs none of its original's handlers.
         unsafe { libc::_exit(i32::from(issued.is_err())) };
     }
     child
 }
 
-/// Copies this process so often, and prints how many of what it and they issued are repeated, by their kinds.
+/// Copies this process `count` times. Prints how many of the issued values are repeated, by their
+/// kinds.
 fn run(store: &str, count: usize) {
     let is_noticed = std::env::var_os("FRAZIL_GENERATION").is_some();
     std::fs::write("generation", "original").unwrap();
@@ -116,18 +118,18 @@ fn run(store: &str, count: usize) {
     keep_the_page();
     let numbers: Vec<_> = (0..count).collect();
     for numbers in numbers.chunks(AT_ONCE) {
-        // A copy that is made while the other threads are at work has their locks, and not them.
+        // If a copy is made while the other threads work, it has their locks but not the threads.
         std::thread::sleep(Duration::from_millis(20));
         let children: Vec<_> = numbers.iter().map(|number| copy(&program, *number, is_noticed)).collect();
         for child in children {
             let mut status = 0;
-            // SAFETY: waits for a child of this process.
+            // SAFETY: the child belongs to this process.
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
             assert_eq!(status, 0, "a copy failed");
         }
     }
     let mut all = program.issue();
-    assert!(program.fixed.next_id().is_ok(), "the original goes on");
+    assert!(program.fixed.next_id().is_ok(), "the original continues");
     for number in numbers {
         let mut issued = String::new();
         std::fs::File::open(format!("copy-{number}/issued")).unwrap().read_to_string(&mut issued).unwrap();
@@ -145,7 +147,8 @@ fn run(store: &str, count: usize) {
     writeln!(uncaptured, "> issued={} repeated: {}", all.len(), kinds.join(" ")).unwrap();
 }
 
-/// Restores this process again and again, while its threads issue and a call waits for a number; returns what is printed.
+/// Restores this process again and again, while its threads issue and a call waits for a number.
+/// Returns the text to print.
 fn live_on(store: &str, times: usize) {
     let program = Program::open(store);
     let (is_over, mut nodes) = (AtomicBool::new(false), vec![program.ids.node()]);
@@ -164,10 +167,10 @@ fn live_on(store: &str, times: usize) {
         for _ in 0..times {
             std::thread::sleep(Duration::from_millis(20));
             frazil::restored();
-            let ((tell, told), ids) = (channel(), program.ids.clone());
+            let ((sender, output), ids) = (channel(), program.ids.clone());
             let call = move |wait: Wait<'_>| ids.next_id_for(wait);
-            let _pending = Pending::start(Duration::from_secs(20), call, move |id| tell.send(id).unwrap()).unwrap();
-            told.recv_timeout(Duration::from_secs(30)).expect("it is told").unwrap();
+            let _pending = Pending::start(Duration::from_secs(20), call, move |id| sender.send(id).unwrap()).unwrap();
+            output.recv_timeout(Duration::from_secs(30)).expect("the call ends").unwrap();
             nodes.push(program.ids.node());
         }
         is_over.store(true, Ordering::Relaxed);
@@ -176,7 +179,7 @@ fn live_on(store: &str, times: usize) {
     let (count, distinct) = (issued.len(), issued.into_iter().collect::<HashSet<_>>().len());
     nodes.sort_unstable();
     nodes.dedup();
-    // The threads of the workers that were replaced end.
+    // The threads of the replaced workers end.
     let is_worker =
         |task: &std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name == "frazil-worker\n");
     let workers = || std::fs::read_dir("/proc/self/task").unwrap().filter(|task| task.as_ref().is_ok_and(is_worker)).count();
@@ -188,7 +191,7 @@ fn live_on(store: &str, times: usize) {
     println!("> nodes={} workers={} repeated={}", nodes.len(), workers(), count - distinct);
 }
 
-/// The other end of [`copies`].
+/// The process that [`copies`] runs.
 #[test]
 fn original() {
     let Ok(store) = std::env::var("FRAZIL_TEST_COPIES") else { return };
@@ -196,7 +199,7 @@ fn original() {
     if std::env::var_os("FRAZIL_TEST_THREADS").is_some() { live_on(&store, count) } else { run(&store, count) }
 }
 
-/// Runs a process that is copied; returns what it printed.
+/// Runs a process that is copied. Returns its output.
 fn copies(folder: &Path, count: usize, variable: Option<(&str, &str)>) -> String {
     let store = std::env::var("FRAZIL_TEST_POSTGRESQL").expect("python3 tests/servers postgresql -- ...");
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -211,7 +214,7 @@ fn copies(folder: &Path, count: usize, variable: Option<(&str, &str)>) -> String
     line
 }
 
-/// An empty folder of a test's own.
+/// An empty folder of this test.
 fn folder(name: &str) -> std::path::PathBuf {
     let folder = std::env::temp_dir().join(format!("frazil-copies-{name}-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
@@ -221,28 +224,28 @@ fn folder(name: &str) -> std::path::PathBuf {
 
 #[test]
 #[ignore = "needs a server: tests/servers runs it"]
-fn copies_that_are_noticed_repeat_nothing() {
+fn noticed_copies_repeat_nothing() {
     let count = std::env::var("FRAZIL_COPIES").map_or(200, |count| count.parse().unwrap());
     let folder = folder("noticed");
-    let told = copies(&folder, count, Some(("FRAZIL_GENERATION", "file:generation")));
-    assert_eq!(told, format!("issued={} repeated: id=0 object=0 ring=0 tag=0 uuid=0", (count + 1) * EACH * 8));
+    let output = copies(&folder, count, Some(("FRAZIL_GENERATION", "file:generation")));
+    assert_eq!(output, format!("issued={} repeated: id=0 object=0 ring=0 tag=0 uuid=0", (count + 1) * EACH * 8));
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 #[ignore = "needs a server: tests/servers runs it"]
-fn copies_that_are_not_noticed_repeat_much() {
+fn unnoticed_copies_repeat_ids() {
     let folder = folder("unnoticed");
-    let told = copies(&folder, 8, None);
-    let repeated = |kind: &str| !told.contains(&format!("{kind}=0"));
-    assert!(repeated("ring") && repeated("tag") && repeated("object"), "{told}");
+    let output = copies(&folder, 8, None);
+    let repeated = |kind: &str| !output.contains(&format!("{kind}=0"));
+    assert!(repeated("ring") && repeated("tag") && repeated("object"), "{output}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// All threads of a copy live on: they find out one by one.
+/// All threads continue in a copy, and notice it one by one.
 #[test]
 #[ignore = "needs a server: tests/servers runs it"]
-fn threads_that_live_on_repeat_nothing() {
+fn threads_of_a_restored_process_repeat_nothing() {
     let folder = folder("threads");
     assert_eq!(copies(&folder, 50, Some(("FRAZIL_TEST_THREADS", "1"))), "nodes=51 workers=1 repeated=0");
     std::fs::remove_dir_all(folder).unwrap();

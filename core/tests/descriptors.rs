@@ -1,5 +1,6 @@
-//! Daemons: one that has closed its standard descriptors, whose numbers must not be frazil's, as a library may write to them all the same; and one
-//! that has closed all descriptors, whose numbers are frazil's no more.
+//! Daemons. One has closed its standard descriptors, whose numbers frazil must not use, because a
+//! library may still write to them. The other has closed all descriptors, so that their numbers no
+//! longer belong to frazil.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -17,7 +18,7 @@ fn line(folder: &Path) -> String {
     format!("standard store=file:{} renew=100ms window=2s", folder.display())
 }
 
-/// The other end of the tests.
+/// The process that the tests run.
 #[test]
 fn daemon() {
     let Some(what) = std::env::var_os(VARIABLE) else { return };
@@ -31,7 +32,7 @@ fn daemon() {
 }
 
 fn write_to_standard(folder: &Path) {
-    // SAFETY: plain system calls; what is written is not looked at.
+    // SAFETY: these are plain system calls. The written bytes do not matter.
     unsafe {
         (0..3).for_each(|standard| _ = libc::close(standard));
         std::thread::spawn(|| {
@@ -49,25 +50,26 @@ fn write_to_standard(folder: &Path) {
     }
 }
 
-/// Closes what it did not open while a store is asked, and has files of its own in the place: they must stay as they are.
+/// Closes descriptors that it did not open, during a call of a store. Opens other files under their
+/// numbers, which must stay unchanged.
 #[cfg(feature = "redis")]
 fn close_all(store: &str) {
     let spec = frazil::Spec::parse(&format!("standard store={store} renew=1s")).unwrap();
     assert_eq!(Snowflake::open_spec(spec, Duration::from_millis(100)).unwrap_err().kind(), frazil::ErrorKind::WouldBlock);
-    // SAFETY: what a daemon does to the descriptors of its libraries. With musl the crate `libc` has no function for it.
+    // SAFETY: daemons do this to the descriptors of their libraries. With musl, the crate `libc` has no function for it.
     assert_eq!(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) }, 0);
     let files: Vec<_> = (0..20).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
     std::thread::sleep(Duration::from_secs(3));
     let are_there = files.iter().all(|file| file.metadata().is_ok_and(|found| found.file_type().is_char_device()));
-    // SAFETY: ends the process; a descriptor that is closed already is not closed again.
+    // SAFETY: this ends the process. A closed descriptor is not closed again.
     unsafe { libc::_exit(i32::from(!are_there)) };
 }
 
-/// A file in the place of a guard is left alone as well: `guard/linux.rs`.
+/// A file under the number of a guard's descriptor is left alone, too: see `guard/linux.rs`.
 #[cfg(feature = "redis")]
 #[test]
-fn a_file_in_the_place_of_a_stores_socket_is_not_closed() {
-    // Its queue lets everybody in, and nobody answers.
+fn file_in_the_place_of_a_stores_socket_is_not_closed() {
+    // The kernel accepts connections, and no answer arrives.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut daemon = Command::new(std::env::current_exe().unwrap());
     daemon.args(["--exact", "daemon", "--nocapture", "--quiet"]);
@@ -75,9 +77,9 @@ fn a_file_in_the_place_of_a_stores_socket_is_not_closed() {
     assert!(daemon.status().unwrap().success());
 }
 
-/// Another process finds the folder in order.
+/// Another process finds the folder intact.
 #[test]
-fn what_a_daemon_writes_to_its_standard_descriptors_gets_into_no_store() {
+fn daemons_output_gets_into_no_store() {
     let folder = std::env::temp_dir().join(format!("frazil-descriptors-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
     let mut daemon = Command::new(std::env::current_exe().unwrap());

@@ -1,6 +1,6 @@
-//! IDs have the tick of their call: not an older one, and not a later one.
+//! IDs have the tick of their call, and no earlier or later one.
 //!
-//! `FRAZIL_STORM_MS=60000` lets it go on for longer.
+//! `FRAZIL_STORM_MS=60000` makes it run longer.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -11,7 +11,7 @@ fn unix_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
 }
 
-/// Calls in every way until an instant, and compares what that gave with the clock before and after.
+/// Mints in every way until an instant. Compares the IDs with the clock before and after each call.
 fn mint(ids: &Snowflake, seed: u64, until: Instant) {
     let layout = ids.layout();
     let tick_of = |id: Id| layout.decode(id).unwrap().tick();
@@ -42,7 +42,7 @@ fn mint(ids: &Snowflake, seed: u64, until: Instant) {
 }
 
 #[test]
-fn what_is_minted_has_the_tick_of_its_call() {
+fn ids_have_the_tick_of_their_call() {
     let ms = std::env::var("FRAZIL_STORM_MS").map_or(400, |ms| ms.parse().unwrap());
     for line in
         ["standard node=901", "sonyflake machine=901", "layout='time:31@1s node:10 sequence:22 epoch:2025-01-01' node=901 exhausted=wait"]

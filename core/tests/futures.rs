@@ -1,4 +1,5 @@
-//! The `_async` forms: what the calls that block bring, without a thread that waits, and with an end when they are dropped.
+//! The `_async` forms give the results of the blocking calls without a waiting thread, and end when
+//! they are dropped.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -28,7 +29,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on this thread, which is parked while nothing wakes it.
+/// Runs a future on this thread, which is parked until it is woken.
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -42,7 +43,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Runs futures side by side on this thread; their results in the order in which they came.
+/// Runs futures side by side on this thread. Returns their results in the order of arrival.
 fn all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
     let mut results = Vec::new();
     block_on(std::future::poll_fn(|context| {
@@ -66,7 +67,8 @@ fn kind<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorKind {
     result.unwrap_err().kind()
 }
 
-/// Asserts that one of ten tries takes less than its limit: a call that is held up is late in each, on a busy machine one is in time.
+/// Asserts that one of ten tries takes less than its limit. A blocked call is late in each try. On
+/// a busy machine, at least one call is in time.
 fn assert_soon(mut took_and_limit: impl FnMut() -> (Duration, Duration)) {
     let mut late = Vec::new();
     while late.len() < 10 {
@@ -79,14 +81,14 @@ fn assert_soon(mut took_and_limit: impl FnMut() -> (Duration, Duration)) {
     panic!("{late:?}");
 }
 
-/// 16 IDs a second.
+/// A generator of 16 IDs a second.
 fn slow(node: u64) -> Snowflake {
     let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
     Snowflake::open(&format!("{layout} node={node}")).unwrap()
 }
 
 #[test]
-fn each_form_brings_what_the_blocking_one_does() {
+fn each_async_form_gives_what_the_blocking_one_does() {
     block_on(async {
         let ids = Snowflake::open_async("standard store=memory namespace=futures").await?;
         let first = ids.next_id_async().await?;
@@ -109,7 +111,7 @@ fn each_form_brings_what_the_blocking_one_does() {
         assert_eq!(orders.next_id_async().await?.get(), 1);
         assert_eq!(orders.batch_async(200).await?.last().map(|id| id.get()), Some(201));
         orders.discard_async().await?;
-        assert!(orders.next_id_async().await?.get() > 201, "what was prepared is dropped");
+        assert!(orders.next_id_async().await?.get() > 201, "prefetched numbers are dropped");
         orders.close_async().await;
         assert_eq!(kind(orders.next_id_async().await), ErrorKind::Closed);
 
@@ -123,7 +125,7 @@ fn each_form_brings_what_the_blocking_one_does() {
     .unwrap();
 }
 
-/// They can be spawned on a runtime of several threads.
+/// The forms can be spawned on a runtime with several threads.
 #[test]
 fn each_form_is_send() {
     fn send<T: Send>(value: T) -> T {
@@ -152,7 +154,7 @@ fn many_wait_on_one_thread() {
 }
 
 #[test]
-fn a_future_that_is_dropped_gives_its_call_up() {
+fn dropped_future_cancels_its_call() {
     struct Counted(Arc<AtomicUsize>);
     impl Drop for Counted {
         fn drop(&mut self) {
@@ -195,31 +197,33 @@ fn closing_a_handle_ends_its_futures_and_no_others() {
     assert!(block_on(others).is_ok());
 }
 
-/// An answer of before the fork is the parent's: the child must not have the same ID.
+/// An answer from before the fork belongs to the parent, because the child must not have the same
+/// ID.
 #[test]
-fn a_forked_child_takes_no_answer() {
+fn forked_child_takes_no_answer_of_its_parent() {
     let ids = slow(918);
     ids.batch(16).unwrap();
     let mut future = Box::pin(ids.next_id_async());
     assert!(once(future.as_mut()).is_pending());
-    // The answer is there, and was not taken yet.
+    // The answer has arrived, and was not taken yet.
     thread::sleep(Duration::from_millis(1_500));
     // SAFETY: the child polls a future that it inherited, and leaves.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let is_pending = once(future.as_mut()).is_pending();
-        // SAFETY: it ends the child, and nothing of the parent's.
+        // SAFETY: this ends the child, and runs none of the parent's handlers.
         unsafe { libc::_exit(i32::from(!is_pending)) };
     }
     let mut status = -1;
-    // SAFETY: a child of this process.
+    // SAFETY: the child belongs to this process.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0, "the child has the parent's answer");
     assert!(once(future.as_mut()).is_ready());
 }
 
-/// Runs a test that restores its process in a process of its own, in which no other test has a generator.
-fn in_a_process_of_its_own(name: &str, test: impl FnOnce()) {
+/// Runs a test that restores its process in a separate process, which has no other test's
+/// generators.
+fn in_a_separate_process(name: &str, test: impl FnOnce()) {
     const OWN: &str = "FRAZIL_TEST_COPIED";
     if std::env::var_os(OWN).is_some() {
         return test();
@@ -229,16 +233,16 @@ fn in_a_process_of_its_own(name: &str, test: impl FnOnce()) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
 }
 
-/// 16 IDs a second, of a lease.
+/// A leased generator of 16 IDs a second.
 fn leased(namespace: &str) -> Snowflake {
     let layout = "layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
     Snowflake::open(&format!("{layout} store=memory namespace={namespace}")).unwrap()
 }
 
-/// An answer that was there before is in the original as well as in the copy.
+/// An answer from before the copy is in the original, too.
 #[test]
-fn a_copy_of_the_machine_takes_no_answer_of_before() {
-    in_a_process_of_its_own("a_copy_of_the_machine_takes_no_answer_of_before", || {
+fn copy_of_the_machine_takes_no_earlier_answer() {
+    in_a_separate_process("copy_of_the_machine_takes_no_earlier_answer", || {
         let ids = leased("copied");
         let mut future = Box::pin(async {
             let _ = ids.batch(16);
@@ -251,24 +255,26 @@ fn a_copy_of_the_machine_takes_no_answer_of_before() {
     });
 }
 
-/// The copy is made when the call has its ID, and has not returned it yet.
+/// The copy is made when the call has its ID and has not returned it yet.
 #[test]
-fn an_answer_is_copied_within_its_call() {
-    in_a_process_of_its_own("an_answer_is_copied_within_its_call", || {
+fn answer_of_a_call_that_is_copied_is_refused() {
+    in_a_separate_process("answer_of_a_call_that_is_copied_is_refused", || {
         let ids = leased("within");
         let call = move |wait: Wait<'_>| ids.next_id_for(wait).inspect(|_| frazil::restored());
         assert_eq!(kind(block_on(Pending::future(LONG, call))), ErrorKind::Copied);
     });
 }
 
-/// Each kind of answer: IDs and handles are in every copy, and what was done needs no second call.
+/// Covers each kind of answer. IDs and handles are in every copy. After an answer without a value,
+/// no second call is needed.
 #[test]
-fn each_answer_that_holds_something_is_copied() {
-    in_a_process_of_its_own("each_answer_that_holds_something_is_copied", || {
-        /// Makes a call, has the machine copied when its answer is there, and takes that. A call that need not wait is answered in place.
+fn each_answer_with_a_value_is_refused_in_a_copy() {
+    in_a_separate_process("each_answer_with_a_value_is_refused_in_a_copy", || {
+        /// Makes a call, copies the machine once the answer is there, and takes the answer. A call
+        /// that need not wait is answered in place.
         fn copied<T: Send + 'static>(mut call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static) -> String {
             let (answered, is_answered) = channel();
-            // Sent by the drop of the call, after which its answer is told.
+            // This is sent when the call is dropped. After that, its answer is delivered.
             struct Answered(std::sync::mpsc::Sender<()>);
             impl Drop for Answered {
                 fn drop(&mut self) {
@@ -291,7 +297,7 @@ fn each_answer_that_holds_something_is_copied() {
         fn waited(mut call: impl FnMut() -> String) -> String {
             (0..1000).map(|_| call()).find(|answer| answer != "answered in place").unwrap()
         }
-        // Fixed numbers that are opened after the last copy, which no store refuses.
+        // The fixed numbers are opened after the last copy, so they are not refused.
         let line = |node: u64| format!("layout='time:40@20ms node:16 sequence:1 epoch:2025-01-01' node={node} detached=true");
         let ids = |node: u64| Snowflake::open(&line(node)).unwrap();
         let spec = |line: String| Spec::parse(&line).unwrap();
@@ -311,9 +317,9 @@ fn each_answer_that_holds_something_is_copied() {
     });
 }
 
-/// No future of another call waits meanwhile, and neither does the thread that drops one.
+/// During the wait, no future of another call waits, and the thread that drops one does not wait.
 #[test]
-fn a_handle_that_nobody_takes_holds_up_no_other_call() {
+fn untaken_handle_does_not_delay_other_calls() {
     assert_soon(|| {
         let folder = Folder::new("untaken");
         let line = format!("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' {} detached=true", folder.store());
@@ -327,16 +333,17 @@ fn a_handle_that_nobody_takes_holds_up_no_other_call() {
             all((0..50).map(|_| Box::pin(Pending::future(LONG, |_| Ok(Instant::now()))) as Pin<Box<dyn Future<Output = _>>>).collect());
         let longest = others.into_iter().map(|at: frazil::Result<Instant>| at.unwrap() - since).max().unwrap();
         drop(held);
-        // The number is given back.
+        // The number is released.
         let all = [(); 2].map(|()| Snowflake::open(&line));
         assert!(all.iter().all(Result::is_ok), "{all:?}");
         (longest, Duration::from_millis(150))
     });
 }
 
-/// A ring whose generator is open and refuses: it is closed on the thread of pending calls, which waits for no store.
+/// A ring whose generator refuses is closed on the thread of pending calls, which does not wait for
+/// stores.
 #[test]
-fn a_ring_that_cannot_be_filled_holds_up_no_other_call() {
+fn ring_that_cannot_be_filled_does_not_delay_other_calls() {
     assert_soon(|| {
         let folder = Folder::new("ring");
         drop(Snowflake::open(&format!("standard {}", folder.store())).unwrap());
@@ -351,7 +358,7 @@ fn a_ring_that_cannot_be_filled_holds_up_no_other_call() {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             let longest = scope.spawn(|| {
-                // The generator has its number; giving it back would have to wait.
+                // The generator has its number, and a release would have to wait.
                 let is_there = |stats: frazil::Stats| stats.kind == "buffered" && stats.spec.contains(&folder.store());
                 while !is_over.load(Ordering::SeqCst) && !frazil::stats().into_iter().any(is_there) {
                     thread::sleep(Duration::from_millis(1));
@@ -374,7 +381,7 @@ fn a_ring_that_cannot_be_filled_holds_up_no_other_call() {
 }
 
 #[test]
-fn a_large_batch_gives_way() {
+fn large_batch_lets_other_calls_run() {
     let ids = Snowflake::open("standard node=919 exhausted=ahead:1h").unwrap();
     assert_soon(|| {
         let mut batch = Box::pin(ids.batch_async(1 << 22));
@@ -388,7 +395,7 @@ fn a_large_batch_gives_way() {
 }
 
 #[test]
-fn a_limit_ends_a_future() {
+fn limit_ends_a_future() {
     let ids = slow(915);
     let waits = Pending::future(Duration::from_millis(50), move |wait| ids.fill_for(&mut [0i64; 1_000], wait));
     assert_eq!(kind(block_on(waits)), ErrorKind::WouldBlock);
@@ -396,9 +403,9 @@ fn a_limit_ends_a_future() {
     assert_eq!(kind(block_on(panics)), ErrorKind::Internal);
 }
 
-/// The store answers nobody while its locks are held.
+/// The store does not answer while its locks are held.
 #[test]
-fn nothing_holds_up_the_thread_of_a_task() {
+fn async_forms_never_block_the_tasks_thread() {
     let folder = Folder::new("thread");
     let line = format!("standard {}", folder.store());
     let ids = block_on(Snowflake::open_async(&line)).unwrap();
@@ -414,9 +421,10 @@ fn nothing_holds_up_the_thread_of_a_task() {
     block_on(closes);
 }
 
-/// Calls that end while their task is polled, wakers that change, and futures that are dropped at any moment. Four IDs a millisecond.
+/// Covers calls that end while their task is polled, wakers that change, and futures that are
+/// dropped at any moment. There are four IDs a millisecond.
 #[test]
-fn no_task_sleeps_through_its_answer() {
+fn task_is_woken_for_each_answer() {
     let ids = Snowflake::open("layout='time:41@1ms node:20 sequence:2 epoch:2025-01-01' node=916 exhausted=wait:60s").unwrap();
     let ids = &ids;
     let found: Vec<Id> = thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! One number twice on one machine: real processes, and what they leave behind.
+//! One number twice on one machine: real processes, and the state that they leave.
 
 #![cfg(any(target_os = "linux", windows))]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -15,10 +15,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(30);
-/// A tick that outlasts a short test, and sequences that begin at 0: two processes in one tick repeat.
+/// A tick longer than a short test, and sequences that begin at 0, so that two processes in one
+/// tick repeat IDs.
 const SECONDS: &str = "layout='time:31@1s node:10 sequence:22 epoch:2025-01-01' start=zero rollback=error exhausted=wait lag=16s";
 
-/// A process that does as it is told.
+/// A process that follows orders.
 struct Worker {
     child: Child,
     orders: Option<ChildStdin>,
@@ -26,7 +27,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// A worker of a scope, which is a test's own.
+    /// A worker of a scope, which is private to a test.
     fn new(scope: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "worker", "--nocapture", "--quiet"])
@@ -36,13 +37,13 @@ impl Worker {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (orders, (tell, answers)) = (child.stdin.take(), channel());
+        let (orders, (sender, answers)) = (child.stdin.take(), channel());
         let output = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                // libtest's own output stands before the first answer.
+                // libtest's output precedes the first answer.
                 if let Some((_, answer)) = line.split_once("> ") {
-                    drop(tell.send(answer.to_owned()));
+                    drop(sender.send(answer.to_owned()));
                 }
             }
         });
@@ -66,7 +67,7 @@ impl Worker {
         assert_eq!(self.ask(&format!("open {line}")), "open");
     }
 
-    /// IDs of the generator that was opened last.
+    /// Returns IDs of the last opened generator.
     fn ids(&mut self, count: usize) -> Vec<i64> {
         let answer = self.ask(&format!("next {count} 10000"));
         let ids: Vec<i64> = answer.split_whitespace().map(|id| id.parse().unwrap_or_else(|_| panic!("{answer}"))).collect();
@@ -98,7 +99,7 @@ impl Drop for Worker {
     }
 }
 
-/// The other end of [`Worker`].
+/// The process of a [`Worker`].
 #[test]
 fn worker() {
     if std::env::var_os("FRAZIL_TEST_GUARD").is_none() {
@@ -123,7 +124,7 @@ fn worker() {
                 println!("> closed");
             }
             "thread" => {
-                // A program that takes a second to stop.
+                // This program takes a second to stop.
                 std::thread::spawn(|| {
                     std::thread::sleep(Duration::from_secs(1));
                     std::process::exit(0);
@@ -152,7 +153,7 @@ fn next(ids: &Snowflake, order: &str) -> String {
 }
 
 #[test]
-fn the_second_process_is_refused_and_told_who_has_the_number() {
+fn node_in_use_names_the_holder() {
     let [mut one, mut two] = [(); 2].map(|()| Worker::new("second"));
     one.open("standard node=7");
     two.open("standard node=7");
@@ -164,7 +165,8 @@ fn the_second_process_is_refused_and_told_who_has_the_number() {
     for says in [&holder, "guard", "node number 7", "its own number", "store=local", "shared=true"] {
         assert!(cfg!(windows) && says == "guard" || refusal.contains(says), "{says}: {refusal}");
     }
-    // Its timeout with a predecessor lasts 5 s, also without a limit of the call; after that it fails at once.
+    // The process waits 5 s for a predecessor, even without a limit of the call. Later calls fail
+    // at once.
     let since = Instant::now();
     two.refusal(60_000);
     assert!((3_000..9_000).contains(&since.elapsed().as_millis()), "{:?}", since.elapsed());
@@ -176,7 +178,7 @@ fn the_second_process_is_refused_and_told_who_has_the_number() {
 }
 
 #[test]
-fn who_may_not_wait_comes_back() {
+fn probe_succeeds_when_it_retries() {
     let [mut one, mut two] = [(); 2].map(|()| Worker::new("probe"));
     one.open("standard node=7");
     one.ids(1);
@@ -185,7 +187,7 @@ fn who_may_not_wait_comes_back() {
 }
 
 #[test]
-fn what_is_opened_and_does_not_issue_is_in_nobodys_way() {
+fn open_generator_without_ids_blocks_no_other() {
     let [mut server, mut migrate, mut early] = [(); 3].map(|()| Worker::new("migrate"));
     early.open("standard node=3");
     server.open("standard node=3");
@@ -197,7 +199,7 @@ fn what_is_opened_and_does_not_issue_is_in_nobodys_way() {
 }
 
 #[test]
-fn the_name_ends_with_a_process_that_is_killed() {
+fn name_ends_with_a_process_that_is_killed() {
     let mut all = HashSet::new();
     for _ in 0..5 {
         let mut killed = Worker::new("killed");
@@ -208,7 +210,7 @@ fn the_name_ends_with_a_process_that_is_killed() {
 }
 
 #[test]
-fn a_restart_waits_for_its_predecessor() {
+fn restart_waits_for_its_predecessor() {
     let [mut old, mut new] = [(); 2].map(|()| Worker::new("restart"));
     old.open(&format!("{SECONDS} node=2"));
     let before = old.ids(1000);
@@ -220,9 +222,9 @@ fn a_restart_waits_for_its_predecessor() {
     assert!(before.last() < after.first());
 }
 
-/// The IDs of a process that issues and ends between another's opening and its first ID.
+/// A process issues and ends between another's opening and its first ID.
 #[test]
-fn who_issued_since_a_process_opened_is_noticed() {
+fn issuer_since_the_opening_is_noticed() {
     let [mut opens, mut between] = [(); 2].map(|()| Worker::new("between"));
     let line = format!("{SECONDS} node=4");
     opens.open(&line);
@@ -235,12 +237,12 @@ fn who_issued_since_a_process_opened_is_noticed() {
 }
 
 #[test]
-fn the_first_id_waits_for_nothing_where_nobody_issues() {
+fn first_id_does_not_wait_without_another_issuer() {
     let mut alone = Worker::new("alone");
     alone.open(&format!("{SECONDS} node=5"));
     let answer = alone.ask("next 1 0");
     assert!(answer.parse::<i64>().is_ok(), "{answer}");
-    // Another handle, and one that is opened after all are closed.
+    // This covers another handle, and one that is opened after all others are closed.
     alone.open(&format!("{SECONDS} node=5"));
     alone.ids(10);
     alone.ask("close");
@@ -254,7 +256,7 @@ fn the_first_id_waits_for_nothing_where_nobody_issues() {
 }
 
 #[test]
-fn what_shares_no_table_shares_the_number() {
+fn different_layouts_or_namespaces_share_the_number() {
     let mut one = Worker::new("apart");
     one.open("standard node=6");
     one.ids(1);
@@ -274,7 +276,7 @@ fn what_shares_no_table_shares_the_number() {
 /// A game's time: 2026-01-01.
 const GAME_MS: i64 = 1_767_225_600_000;
 
-/// A worker with a manual clock that goes on after an ID.
+/// Makes a worker with a manual clock that continues after an ID.
 fn game(scope: &str, node: u64, after: i64) -> Worker {
     let mut worker = Worker::new(scope);
     worker.open(&format!("{SECONDS} node={node} clock=manual after={after}"));
@@ -283,13 +285,13 @@ fn game(scope: &str, node: u64, after: i64) -> Worker {
 }
 
 #[test]
-fn a_second_process_with_a_manual_clock_is_refused_at_once_with_node_in_use() {
+fn manual_clock_of_a_second_process_is_node_in_use_at_once() {
     let [mut one, mut two] = [(); 2].map(|()| game("manual", 31, 0));
     one.ids(10);
     for _ in 0..2 {
         let since = Instant::now();
         let refusal = two.refusal(60_000);
-        assert!(since.elapsed() < Duration::from_secs(1), "no time of its own comes: {:?}", since.elapsed());
+        assert!(since.elapsed() < Duration::from_secs(1), "its clock does not advance: {:?}", since.elapsed());
         for says in
             ["node number 31 is in use", "start this process again with after= the highest saved ID", "shared=true", "detached=true"]
         {
@@ -297,7 +299,7 @@ fn a_second_process_with_a_manual_clock_is_refused_at_once_with_node_in_use() {
         }
         assert!(!refusal.contains("store=local"), "which a manual clock cannot use: {refusal}");
     }
-    // Nor with the system's clock, or may a program with that meet one that says the time itself.
+    // A program with the system's clock may meet one with a manual clock. It is refused, too.
     let mut system = Worker::new("manual");
     system.open(&format!("{SECONDS} node=31"));
     system.refusal(10);
@@ -310,9 +312,10 @@ fn a_second_process_with_a_manual_clock_is_refused_at_once_with_node_in_use() {
     }
 }
 
-/// No tick of a manual clock is known to be after another process's IDs: the remedy is followed.
+/// No tick of a manual clock is known to be after another process's IDs. The test follows the
+/// remedy.
 #[test]
-fn who_issued_since_a_process_with_a_manual_clock_opened_leaves_it_node_in_use() {
+fn manual_clock_is_node_in_use_after_another_issuer() {
     for ends in [true, false] {
         let scope = format!("manual between {ends}");
         let [mut opens, mut between] = [(); 2].map(|()| game(&scope, 32, 0));
@@ -335,12 +338,12 @@ fn who_issued_since_a_process_with_a_manual_clock_opened_leaves_it_node_in_use()
 }
 
 #[test]
-fn what_is_opened_with_a_manual_clock_and_does_not_issue_is_in_nobodys_way() {
+fn manual_clock_without_ids_blocks_no_other() {
     let [mut early, mut server, mut tool] = [(); 3].map(|()| game("manual tool", 33, 0));
     let first = server.ids(10);
     early.refusal(10);
     tool.refusal(10);
-    // Those who only look are not taken for one that issues.
+    // Processes that only open are not taken for an issuer.
     for _ in 0..20 {
         Worker::new("manual tool").open(&format!("{SECONDS} node=33"));
     }
@@ -351,7 +354,7 @@ fn what_is_opened_with_a_manual_clock_and_does_not_issue_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_process_with_a_manual_clock_that_is_killed_and_goes_on_after_its_last_id_repeats_none() {
+fn manual_clock_that_continues_after_its_last_id_repeats_none() {
     let (mut all, mut last) = (HashSet::new(), 0);
     for run in 0..10 {
         let mut killed = game("manual killed", 34, last);
@@ -364,21 +367,21 @@ fn a_process_with_a_manual_clock_that_is_killed_and_goes_on_after_its_last_id_re
 }
 
 #[test]
-fn a_manual_clock_without_after_sends_node_unguarded() {
-    for (more, is_told) in [("", true), ("shared=true", true), ("after=0", false), ("detached=true", false)] {
+fn manual_clock_without_after_sends_node_unguarded() {
+    for (more, is_reported) in [("", true), ("shared=true", true), ("after=0", false), ("detached=true", false)] {
         let mut worker = Worker::new("manual event");
         worker.order(&format!("open {SECONDS} node=35 clock=manual {more}"));
         worker.order(&format!("time {GAME_MS}"));
         worker.order("next 1 10");
-        let (told, answers): (Vec<_>, Vec<_>) =
-            (0..3 + usize::from(is_told)).map(|_| worker.answer()).partition(|answer| answer.starts_with("node."));
+        let (events, answers): (Vec<_>, Vec<_>) =
+            (0..3 + usize::from(is_reported)).map(|_| worker.answer()).partition(|answer| answer.starts_with("node."));
         assert_eq!(answers[2].split(' ').count(), 1, "{answers:?}");
         let says = r#"node.unguarded [("node", "35"), ("namespace", "default"), ("reason", "clock=manual without after=")]"#;
-        assert!(told.iter().all(|told| told == says) && told.len() == usize::from(is_told), "{told:?}");
+        assert!(events.iter().all(|events| events == says) && events.len() == usize::from(is_reported), "{events:?}");
     }
 }
 
-/// The control: without the guard two processes repeat each other's IDs.
+/// The control: without the guard, two processes repeat each other's IDs.
 #[test]
 fn shared_numbers_repeat() {
     let mut workers = [(); 2].map(|()| Worker::new("control"));
@@ -386,7 +389,7 @@ fn shared_numbers_repeat() {
         worker.open(&format!("{} node=8 shared=true", SECONDS.replace("lag=16s", "")));
     }
     let mut all = HashSet::new();
-    // Both issue in one second, sooner or later.
+    // At some point, both issue in one second.
     let repeats = (0..100).any(|_| {
         workers.iter_mut().for_each(|worker| worker.order("next 1000 10000"));
         workers.iter().flat_map(|worker| worker.answer().split(' ').map(str::to_owned).collect::<Vec<_>>()).any(|id| !all.insert(id))

@@ -1,4 +1,4 @@
-//! ObjectIds and UUIDs: the vectors that every language's suite reads, threads, a fork.
+//! ObjectIds and UUIDs: the vectors of all languages' suites, threads, and forks.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -73,7 +73,7 @@ fn uuids() {
     assert!(parse_uuid(&"f".repeat(1 << 20)).unwrap_err().to_string().len() < 300);
 }
 
-/// The IDs that threads make at once, each thread's in its order.
+/// The IDs that several threads make at once. Each thread's IDs are in order.
 fn by_threads<T: Send>(make: impl Fn() -> T + Sync) -> Vec<Vec<T>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..20_000).map(|_| make()).collect())).collect();
@@ -106,7 +106,7 @@ fn uuid7_increases_over_all_threads() {
     for ids in &made {
         assert!(ids.is_sorted_by(|a, b| a < b) && first < ids[0] && ids[ids.len() - 1] < last);
     }
-    // In texts and bytes alike.
+    // They increase as texts and as bytes.
     let texts: Vec<_> = made[0].iter().map(Uuid::to_string).collect();
     assert!(texts.is_sorted_by(|a, b| a < b));
     assert!((before..=unix_ms()).contains(&uuid_unix_ms(last).unwrap()));
@@ -118,14 +118,14 @@ fn uuid4_is_random() {
     let made = by_threads(|| uuid4().unwrap());
     assert_distinct(&made);
     assert!(made.iter().flatten().all(|id| id.get_version_num() == 4));
-    // Each of the 122 bits that are free is set in about half of 80,000; 40,000 +- 2,000 is 14 standard deviations.
+    // Each of the 122 free bits is set in about half of 80,000 UUIDs. The tolerance of 2,000 is 14 standard deviations.
     for bit in (0..128).filter(|bit| !matches!(bit, 62 | 63 | 76..80)) {
         let set = made.iter().flatten().filter(|id| id.as_u128() >> bit & 1 == 1).count();
         assert!((38_000..42_000).contains(&set), "bit {bit} is set in {set} of 80,000");
     }
 }
 
-/// The IDs of a forked child: an ObjectId, and the last of two version 7 UUIDs, where they increase; and its own UUID.
+/// The IDs of a forked child: an ObjectId, the last of two increasing version 7 UUIDs, and the child's own UUID.
 #[cfg(unix)]
 fn made_by_a_child() -> (ObjectId, Uuid, Uuid) {
     let mut pipe = [0; 2];
@@ -137,30 +137,30 @@ fn made_by_a_child() -> (ObjectId, Uuid, Uuid) {
     if pid == 0 {
         let (id, a, b) = (ObjectId::new().unwrap(), uuid7().unwrap(), uuid7().unwrap());
         let own = frazil::bindings::process_uuid().unwrap();
-        let told = [id.to_bytes().as_slice(), if a < b { b.as_bytes() } else { &[0; 16] }, own.as_bytes()].concat();
-        // SAFETY: the bytes are alive; the exit skips the test runner.
+        let answer = [id.to_bytes().as_slice(), if a < b { b.as_bytes() } else { &[0; 16] }, own.as_bytes()].concat();
+        // SAFETY: the bytes are valid. The exit skips the test runner.
         unsafe {
-            libc::write(pipe[1], told.as_ptr().cast(), told.len());
+            libc::write(pipe[1], answer.as_ptr().cast(), answer.len());
             libc::_exit(0);
         }
     }
-    let mut told = [0; 44];
-    // SAFETY: room for 44 bytes; the ends are ours to close, and the child to wait for.
+    let mut answer = [0; 44];
+    // SAFETY: there is room for 44 bytes. The ends and the child belong to this test.
     unsafe {
         libc::close(pipe[1]);
-        assert_eq!(libc::read(pipe[0], told.as_mut_ptr().cast(), told.len()), 44);
+        assert_eq!(libc::read(pipe[0], answer.as_mut_ptr().cast(), answer.len()), 44);
         libc::close(pipe[0]);
         libc::waitpid(pid, std::ptr::null_mut(), 0);
     }
-    let (id, uuids) = told.split_at(12);
+    let (id, uuids) = answer.split_at(12);
     let [uuid, own] = [&uuids[..16], &uuids[16..]].map(|bytes| Uuid::from_slice(bytes).unwrap());
     (ObjectId::from_bytes(id.try_into().unwrap()), uuid, own)
 }
 
 #[cfg(unix)]
 #[test]
-fn a_forked_child_has_random_parts_of_its_own() {
-    // A lock that other threads hold again and again: a child that touched it would hang.
+fn forked_child_draws_other_random_parts() {
+    // Other threads hold a lock most of the time. A child that took it would hang.
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -177,7 +177,7 @@ fn a_forked_child_has_random_parts_of_its_own() {
         assert_eq!(randoms.len(), 51);
         let counters: HashSet<_> = children.iter().map(|(id, ..)| id.counter()).collect();
         assert!(counters.len() > 40, "each child's counter starts anywhere");
-        // Their free bits: none has another's, whatever the millisecond.
+        // The free bits of all UUIDs differ, in any millisecond.
         let uuids: HashSet<_> = children.iter().map(|(_, uuid, _)| uuid.as_u128() & ((1 << 62) - 1)).collect();
         assert_eq!(uuids.len(), 50);
         assert!(children.iter().all(|(_, uuid, _)| uuid.get_version_num() == 7), "a child's UUIDs increase");

@@ -1,5 +1,5 @@
-//! Leased node numbers, with a folder as the store: what a process sees. What the stores do is in
-//! their own tests, what goes wrong between processes in tests/faults.
+//! Leased node numbers with a folder as the store, seen by a process. The stores' own tests cover
+//! the stores, and tests/faults covers failures between processes.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const QUICK: &str = "window=400ms renew=100ms rollback=error exhausted=wait";
 const TWO: &str = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'";
 
-/// A folder of this test's own, removed at its end.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -49,7 +49,7 @@ fn refused(line: &str) -> (ErrorKind, String) {
 
 /// Runs `work` in a forked child, and returns its exit status.
 fn in_child(work: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
+    // SAFETY: the child calls frazil, which promises to take no inherited lock, and `_exit`s.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
@@ -65,7 +65,7 @@ fn in_child(work: impl FnOnce() -> i32) -> i32 {
 }
 
 #[test]
-fn a_number_is_leased_extended_and_given_back() {
+fn number_is_leased_extended_and_released() {
     let folder = Folder::new("life");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let before = ids.lease().unwrap();
@@ -83,11 +83,11 @@ fn a_number_is_leased_extended_and_given_back() {
     assert!(folder.record(ids.node().unwrap()).contains(" held "));
     ids.close();
     let word = (last.get() >> 22) << 12 | last.get() & 0xfff;
-    assert!(folder.record(before.node).contains(&format!("bound={word} ")), "given back with the last word issued");
+    assert!(folder.record(before.node).contains(&format!("bound={word} ")), "released with the last issued stamp");
 }
 
 #[test]
-fn a_lease_costs_one_write_every_renewal() {
+fn lease_costs_one_write_every_renewal() {
     let folder = Folder::new("cost");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let version = || {
@@ -119,14 +119,14 @@ fn numbers_run_out_and_come_back() {
 }
 
 #[test]
-fn a_crashed_holders_number_is_waited_for() {
+fn crashed_holders_number_is_waited_for() {
     let folder = Folder::new("crash");
     let spec = format!("{TWO} node=1 {} {QUICK}", folder.store());
     let last = folder.0.join("last");
     let crash = |at: &Path| {
         let id = open(&spec).next_id().unwrap();
         std::fs::write(at, id.to_string()).unwrap();
-        // The handle was dropped, and gave the number back; this one is not.
+        // The first handle was dropped, which released the number. This handle is not dropped.
         let ids = open(&spec);
         std::fs::write(at, ids.next_id().unwrap().to_string()).unwrap();
         std::mem::forget(ids);
@@ -141,7 +141,7 @@ fn a_crashed_holders_number_is_waited_for() {
 }
 
 #[test]
-fn a_forked_child_leases_a_number_of_its_own() {
+fn forked_child_leases_another_number() {
     let folder = Folder::new("fork");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let mut mine = Some(ids.local());
@@ -175,12 +175,12 @@ fn a_forked_child_leases_a_number_of_its_own() {
 }
 
 #[test]
-fn at_the_bound_with_the_store_away() {
+fn lease_exhausted_at_the_bound_without_the_store() {
     let folder = Folder::new("away");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let place = folder.0.join("default");
     std::fs::rename(&place, folder.0.join("away")).unwrap();
-    // A file in the folder's place: nothing can be read or made there.
+    // A file replaces the folder, so that nothing can be read or made there.
     std::fs::write(&place, "").unwrap();
     let begin = Instant::now();
     let error = loop {
@@ -192,7 +192,7 @@ fn at_the_bound_with_the_store_away() {
     assert_eq!(error.kind(), ErrorKind::LeaseExhausted);
     let why = error.to_string();
     assert!(why.contains("ends at") && why.contains("since") && why.contains("file:"), "{why}");
-    assert!(begin.elapsed() > Duration::from_millis(250), "what the lease covers is used up first");
+    assert!(begin.elapsed() > Duration::from_millis(250), "the lease is used up first");
     let lease = ids.lease().unwrap();
     assert!(!lease.healthy && lease.last_error.is_some());
     std::fs::remove_file(&place).unwrap();
@@ -201,12 +201,12 @@ fn at_the_bound_with_the_store_away() {
         std::thread::sleep(Duration::from_millis(20));
         id.is_ok()
     });
-    assert!(again.is_some(), "it goes on by itself");
+    assert!(again.is_some(), "it continues by itself");
     assert!(ids.lease().unwrap().healthy);
 }
 
 #[test]
-fn a_released_number_is_replaced_by_the_next_use() {
+fn released_number_is_replaced_by_the_next_use() {
     let folder = Folder::new("release");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let (node, before) = (ids.node().unwrap(), ids.next_id().unwrap());
@@ -218,7 +218,7 @@ fn a_released_number_is_replaced_by_the_next_use() {
 }
 
 #[test]
-fn a_namespace_has_one_layout() {
+fn namespace_has_one_layout() {
     let folder = Folder::new("mismatch");
     drop(open(&format!("standard {} {QUICK}", folder.store())));
     let (kind, why) = refused(&format!("twitter {} {QUICK}", folder.store()));
@@ -229,7 +229,7 @@ fn a_namespace_has_one_layout() {
     assert_eq!(kind, ErrorKind::LayoutMismatch, "disposable numbers and shared slots do not mix");
 }
 
-/// Follows the remedy of LAYOUT_MISMATCH to the letter.
+/// Follows the remedy of LAYOUT_MISMATCH exactly.
 #[test]
 fn layout_mismatch_ends_without_a_repeat() {
     let folder = Folder::new("follow");
@@ -273,7 +273,7 @@ fn layout_mismatch_where_no_layout_can_follow_is_refused_by_after_too() {
         assert_eq!(found, kind, "{why}");
         assert!(why.contains("another layout"), "{new}: {why}");
     }
-    // What the text offers instead: larger IDs.
+    // The text's alternative is a layout with larger IDs.
     let larger = open(&format!("standard epoch=2024-01-01 {} {QUICK} namespace=larger after={last}", folder.store()));
     assert!(larger.next_id().unwrap() > last);
 }
@@ -303,7 +303,7 @@ fn layout_expired_ends_without_a_repeat() {
     open(&format!("{} {epoch}", ended(20, 10))).next_id().unwrap();
     let last: i64 = (1 << 42) - 1;
     assert!(open(&format!("{} after={last}", ended(41, 10))).next_id().unwrap().get() > last);
-    // Nothing is above the last ID of 63 bits, and a later epoch begins below it.
+    // No ID is above the last one of 63 bits, and a later epoch would begin below it.
     let (kind, why) = refused("baidu worker=1 detached=true");
     assert_eq!(kind, ErrorKind::LayoutExpired);
     assert!(why.contains("for new tables") && why.contains("63 bits have no room"), "{why}");
@@ -376,7 +376,7 @@ fn many_processes_never_share_a_number() {
         .map(|n| {
             let out = folder.0.join(format!("ids{n}"));
             let spec = &spec;
-            // SAFETY: as `in_child`.
+            // SAFETY: the same as in `in_child`.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
                 let work = || {

@@ -1,4 +1,4 @@
-//! `after=` and `observe`: no ID at or below one that another generator issued.
+//! `after=` and `observe`: generators issue no ID at or below one that another generator issued.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -16,7 +16,7 @@ fn open(line: &str) -> Snowflake {
     Snowflake::open(line).unwrap()
 }
 
-/// A generator of its own under the manual clock, which shows the given ms after 2025.
+/// A detached generator with a manual clock, which shows `ms` after 2025.
 fn manual(line: &str, ms: i64) -> Snowflake {
     let ids = open(&format!("{line} clock=manual detached=true"));
     ids.set_time(EPOCH_MS + ms).unwrap();
@@ -27,12 +27,12 @@ fn now_ms() -> i64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64
 }
 
-/// An ID of `standard` that is stamped so many ms after 2025.
+/// An ID of `standard` that is stamped `ms` after 2025.
 fn standard(ms: i64, node: i64, sequence: i64) -> Id {
     Id::new(ms << 22 | node << 12 | sequence).unwrap()
 }
 
-/// An ID of `standard` that is stamped so many ms from now.
+/// An ID of `standard` that is stamped `ms` from now.
 fn ahead(ms: i64) -> Id {
     standard(now_ms() + ms - EPOCH_MS, 512, 4095)
 }
@@ -42,7 +42,7 @@ fn kind(result: frazil::Result<()>) -> ErrorKind {
 }
 
 #[test]
-fn ids_go_on_in_the_next_tick_whose_ever_number_was_observed() {
+fn observe_continues_in_the_next_tick() {
     for theirs in [standard(50, 7, 9), standard(50, 1023, 0)] {
         let ids = manual("standard node=7 start=zero", 50);
         ids.observe(theirs).unwrap();
@@ -50,7 +50,7 @@ fn ids_go_on_in_the_next_tick_whose_ever_number_was_observed() {
         ids.set_time(EPOCH_MS + 51).unwrap();
         assert_eq!(ids.next_id().unwrap(), standard(51, 7, 0));
     }
-    // The whole tick lies above a smaller number's IDs.
+    // The whole tick is above the IDs of a smaller number.
     let ids = manual("standard node=7 start=zero", 50);
     ids.observe(standard(50, 6, 4095)).unwrap();
     let next = ids.next_id().unwrap();
@@ -58,7 +58,7 @@ fn ids_go_on_in_the_next_tick_whose_ever_number_was_observed() {
 }
 
 #[test]
-fn the_very_id_that_would_come_next_may_be_observed() {
+fn observe_accepts_the_next_id() {
     let ids = manual("standard node=0 start=zero exhausted=ahead:1h", 50);
     ids.observe(standard(50, 9, 9)).unwrap();
     ids.observe(standard(51, 0, 0)).unwrap();
@@ -66,27 +66,27 @@ fn the_very_id_that_would_come_next_may_be_observed() {
 }
 
 #[test]
-fn what_lies_below_changes_nothing() {
+fn observe_of_a_lower_id_changes_nothing() {
     let ids = manual("standard node=7 start=zero", 100_000);
     let first = ids.next_id().unwrap();
     for old in [Id::new(0).unwrap(), standard(50_000, 1023, 4095)] {
         ids.observe(old).unwrap();
     }
     assert_eq!(ids.next_id().unwrap().get(), first.get() + 1, "not even a sequence number is skipped");
-    // Its own last ID, and one of this tick: at most a sequence number is.
+    // These are its own last ID, and one of this tick. Each skips at most a sequence number.
     ids.observe(ids.next_id().unwrap()).unwrap();
     ids.observe(first).unwrap();
     assert!(ids.next_id().unwrap().get() <= first.get() + 5);
-    // Also where the clock says that it lies in the future.
+    // An ID in the future of the clock has the same effect.
     let before = manual("standard node=7 rollback=error start=zero", 100_000);
     let last = before.next_id().unwrap();
     before.set_time(EPOCH_MS).unwrap();
     before.observe(last).unwrap();
 }
 
-/// A service that observes every ID which comes in must not be driven ahead of its clock by old ones.
+/// A service that observes every incoming ID must not be driven ahead of its clock by old IDs.
 #[test]
-fn what_lies_below_costs_no_more_than_what_is_issued() {
+fn observe_of_lower_ids_uses_no_ticks() {
     let ids = manual("game server=700 start=zero exhausted=ahead:1m", 1_000_000_000);
     let (first, before) = (ids.next_id().unwrap(), ids.credit().unwrap());
     let mut mine = ids.local();
@@ -99,13 +99,13 @@ fn what_lies_below_costs_no_more_than_what_is_issued() {
         ids.observe(first).unwrap();
     }
     assert_eq!(mine.next_id().unwrap().get(), mine.next_id().unwrap().get() - 1);
-    // All those of another server in the same second.
+    // These are all IDs of another server in the same second.
     let theirs = (first.get() >> 32 << 32) | 699 << 12;
     for sequence in 0..4096 {
         ids.observe(Id::new(theirs | sequence).unwrap()).unwrap();
     }
     assert!(ids.credit().unwrap() > before - 256, "{before} - {}", ids.credit().unwrap());
-    // Those after its own next ID are not below, whatever was observed before.
+    // IDs after its own next ID count as above it, whatever was observed before.
     let above = Id::new(ids.next_id().unwrap().get() + 100).unwrap();
     ids.observe(above).unwrap();
     assert!(ids.next_id().unwrap() > above);
@@ -131,7 +131,7 @@ fn further_ahead_than_the_policies_allow_is_refused() {
         ids.set_time(EPOCH_MS + 5000 + ticks + 1).unwrap();
         assert_eq!(ids.next_id().unwrap(), standard(5000 + ticks + 1, 7, 0), "a refused ID changes nothing");
     }
-    // `after=` holds itself against the system's clock.
+    // `after=` is compared with the system's clock.
     let spec = |policies: &str, ms| format!("standard node=900 detached=true {policies} after={}", ahead(ms));
     let error = Snowflake::open(&spec("rollback=ahead:1m", 2 * MINUTE_MS)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfRange);
@@ -165,13 +165,13 @@ fn refusals() {
 }
 
 #[test]
-fn a_local_handle_drops_its_block() {
+fn local_handle_drops_its_block() {
     let ids = manual("standard node=7 start=zero rollback=ahead:1s exhausted=ahead:1s", 50);
     let mut mine = ids.local();
     assert_eq!(mine.next_id().unwrap(), standard(50, 7, 0));
     ids.observe(standard(60, 3, 0)).unwrap();
     assert_eq!(mine.next_id().unwrap(), standard(61, 7, 0));
-    // Far below the next word, and yet above the block.
+    // This ID is far below the next stamp, but above the block.
     let mut mine = ids.local();
     assert_eq!(mine.next_id().unwrap(), standard(61, 7, 64));
     let small = manual("layout='time:41@1ms node:10 sequence:1 epoch:2025-01-01' node=7 start=zero exhausted=ahead:1h", 0);
@@ -183,7 +183,7 @@ fn a_local_handle_drops_its_block() {
 }
 
 #[test]
-fn every_call_that_begins_later_gives_more() {
+fn calls_after_observe_give_larger_ids() {
     let ids = open("standard node=901 detached=true rollback=ahead:1h exhausted=ahead:1h");
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -199,7 +199,7 @@ fn every_call_that_begins_later_gives_more() {
             });
         }
         for step in 1..2000 {
-            // From behind the word to ahead of it.
+            // These IDs are from 5 s behind the clock to 15 s ahead of it.
             let theirs = ahead(step * 10 - 5000);
             ids.observe(theirs).unwrap();
             assert!(ids.next_id().unwrap() > theirs && ids.local().next_id().unwrap() > theirs);
@@ -208,7 +208,7 @@ fn every_call_that_begins_later_gives_more() {
     });
 }
 
-/// A folder of this test's own, removed at its end.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -225,7 +225,7 @@ impl Drop for Folder {
     }
 }
 
-/// Mints while the bound is looked at: it is never passed.
+/// Mints, and checks that the bound is never passed.
 fn mint_within_the_bound(ids: &Snowflake, above: Id) {
     let mut last = above;
     for _ in 0..1000 {
@@ -238,10 +238,11 @@ fn mint_within_the_bound(ids: &Snowflake, above: Id) {
 }
 
 #[test]
-fn a_lease_is_moved_on_before_it_is_used() {
+fn observe_extends_the_lease_before_it_is_used() {
     let folder = Folder::new("bound");
     for store in ["memory namespace=observe-bound".to_owned(), format!("file:{}", folder.0.display())] {
-        // Within the drift, and past the bound of 3 s, which an unbounded drift is not held to.
+        // The IDs are within the drift. The second is past the bound of 3 s, which does not limit
+        // an unbounded drift.
         for (spec, ms) in [("exhausted=ahead:5s", 4_900), ("exhausted=ahead", 20 * MINUTE_MS)] {
             let name = if ms > MINUTE_MS { "far" } else { "near" };
             let spec = format!(
@@ -261,10 +262,11 @@ fn a_lease_is_moved_on_before_it_is_used() {
 }
 
 #[test]
-fn a_lease_is_not_driven_past_the_cap() {
+fn lease_is_not_driven_past_the_cap() {
     let folder = Folder::new("cap");
     for store in ["memory namespace=observe-cap".to_owned(), format!("file:{}", folder.0.display())] {
-        // What is unbounded counts as an hour here, in the cap too: more could not be confirmed.
+        // An unbounded `ahead` counts as an hour, also in the cap, because more could not be
+        // confirmed.
         let spec = format!("standard store={store} exhausted=ahead rollback=error");
         let error = Snowflake::open(&format!("{spec} after={}", ahead(HOUR_MS + 5_000))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfRange);
@@ -278,13 +280,13 @@ fn a_lease_is_not_driven_past_the_cap() {
 }
 
 #[test]
-fn what_was_observed_outlives_the_lease() {
+fn observed_id_outlives_the_lease() {
     let ids = open("standard store=memory namespace=observe-release exhausted=ahead:1m rollback=error");
     let theirs = ahead(10_000);
     ids.observe(theirs).unwrap();
     ids.release_node().unwrap();
     mint_within_the_bound(&ids, theirs);
-    // Between the lease that is given back and the one that follows.
+    // The ID is observed between the released lease and the next one.
     ids.release_node().unwrap();
     let theirs = ahead(20_000);
     ids.observe(theirs).unwrap();
@@ -292,12 +294,12 @@ fn what_was_observed_outlives_the_lease() {
 }
 
 #[test]
-fn a_forked_child_leases_above_it() {
+fn forked_child_leases_above_an_observed_id() {
     let folder = Folder::new("fork");
     let ids = open(&format!("standard store=file:{} exhausted=ahead:1m rollback=error", folder.0.display()));
     let fixed = open("standard node=902");
     let theirs = ahead(10_000);
-    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
+    // SAFETY: the child calls frazil, which promises to take no inherited lock, and `_exit`s.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
@@ -313,7 +315,7 @@ fn a_forked_child_leases_above_it() {
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     assert_eq!(status, 0);
-    assert!(ids.next_id().unwrap() < theirs, "the parent was not told");
+    assert!(ids.next_id().unwrap() < theirs, "the parent does not know it");
 }
 
 #[test]
@@ -326,7 +328,7 @@ fn observing_never_waits() {
     assert_eq!(ids.next_id().unwrap_err().kind(), ErrorKind::Exhausted);
 }
 
-/// The instant that an error names for `set_time`, in ms.
+/// The time (ms) that an error proposes for `set_time`.
 fn time_named(error: &frazil::Error) -> i64 {
     let text = error.to_string();
     let instant = text.split_once("only set_time moves clock=manual: set it to ").and_then(|(_, rest)| rest.split_once(" or later"));
@@ -334,9 +336,10 @@ fn time_named(error: &frazil::Error) -> i64 {
     instant.parse::<jiff::Timestamp>().unwrap_or_else(|_| panic!("{text}")).as_millisecond()
 }
 
-/// A game that is resumed from an older save. Its rollback policy is for a clock that goes back while the process runs.
+/// A game is resumed from an older save. Its rollback policy is for a clock that goes back while
+/// the process runs.
 #[test]
-fn a_manual_clock_that_is_resumed_below_after_is_exhausted_or_would_block_and_never_repeats() {
+fn manual_clock_resumed_below_after_is_exhausted_or_would_block() {
     for preset in ["game server=7", "game16 server=7", "standard node=7"] {
         for rollback in ["error", "wait:5s", "ahead:1s", "ahead:10h"] {
             for (exhausted, kind) in [
@@ -371,7 +374,7 @@ fn a_manual_clock_that_is_resumed_below_after_is_exhausted_or_would_block_and_ne
 }
 
 #[test]
-fn a_manual_clock_that_goes_back_is_clock_back_until_the_time_that_the_error_names() {
+fn clock_back_of_a_manual_clock_names_its_end() {
     let ids = manual("game server=7 rollback=error", HOUR_MS);
     let last = ids.next_id().unwrap();
     ids.set_time(EPOCH_MS).unwrap();
@@ -383,7 +386,7 @@ fn a_manual_clock_that_goes_back_is_clock_back_until_the_time_that_the_error_nam
 
 /// The first start of a world has no ID yet.
 #[test]
-fn after_0_is_after_nothing() {
+fn after_0_excludes_only_id_0() {
     for preset in ["game server=7", "standard node=7", "js53 node=7"] {
         let ids = manual(&format!("{preset} after=0 start=zero"), HOUR_MS);
         assert_eq!(ids.next_id().unwrap().get(), manual(&format!("{preset} start=zero"), HOUR_MS).next_id().unwrap().get(), "{preset}");

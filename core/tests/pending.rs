@@ -1,4 +1,5 @@
-//! Calls that wait without a thread, and the ends of handles: as the calls that block. On a file store whose locks a test holds.
+//! Calls that wait without a thread, and the ends of handles, behave like blocking calls. The tests
+//! use a file store, and hold its locks.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -8,7 +9,7 @@ mod calls;
 #[path = "common/folder.rs"]
 mod folder;
 
-use calls::{LONG, start, told};
+use calls::{LONG, result_of, start};
 use folder::{Folder, lock_in};
 use frazil::{ErrorKind, Id, Numbers, Snowflake, Spec, Supply, Wait, batch_in_pieces};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +22,7 @@ fn in_own_process(name: &str, variable: &str) {
 }
 
 #[test]
-fn close_is_told_again_that_the_store_does_not_know() {
+fn close_would_block_again_until_the_store_answers() {
     let folder = Folder::new("close-again");
     let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
     ids.next_id().unwrap();
@@ -29,11 +30,11 @@ fn close_is_told_again_that_the_store_does_not_know() {
     assert_eq!(ids.close_for(Duration::from_millis(50)).unwrap_err().kind(), ErrorKind::WouldBlock);
     let second = ids.close_for(Duration::from_millis(50));
     drop(locked);
-    assert_eq!(second.expect_err("the store has not been told yet").kind(), ErrorKind::WouldBlock);
+    assert_eq!(second.expect_err("the store has not answered yet").kind(), ErrorKind::WouldBlock);
 }
 
 #[test]
-fn a_polled_close_ends_when_the_store_was_told() {
+fn polled_close_ends_when_the_store_has_answered() {
     let folder = Folder::new("close-polled");
     let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
     ids.next_id().unwrap();
@@ -41,7 +42,7 @@ fn a_polled_close_ends_when_the_store_was_told() {
     let (_call, closed) = start(LONG, move |wait| ids.close_for(wait));
     let early = closed.recv_timeout(Duration::from_millis(500));
     drop(locked);
-    assert!(early.is_err(), "told {early:?} although the store does not know");
+    assert!(early.is_err(), "ended with {early:?} before the store answered");
 }
 
 #[test]
@@ -55,7 +56,7 @@ fn close_all_waits_for_each_store() {
         let locked = folders[0].lock();
         let closed = frazil::close_all(Duration::from_millis(500));
         drop(locked);
-        assert_eq!(closed.expect_err("one store was not told").kind(), ErrorKind::WouldBlock);
+        assert_eq!(closed.expect_err("one store has not answered").kind(), ErrorKind::WouldBlock);
         drop(ids);
     }
 }
@@ -73,22 +74,22 @@ fn close_all_waits_for_each_number_of_one_store() {
         assert_eq!(locked.len(), 1);
         let closed = frazil::close_all(Duration::from_millis(300));
         drop(locked);
-        assert_eq!(closed.expect_err(&format!("number {last} was not given back")).kind(), ErrorKind::WouldBlock);
+        assert_eq!(closed.expect_err(&format!("number {last} was not released")).kind(), ErrorKind::WouldBlock);
         drop(ids);
     }
 }
 
 #[test]
-fn close_all_waits_for_what_was_closed_before() {
+fn close_all_waits_for_numbers_that_were_closed_before() {
     if std::env::var_os("FRAZIL_TEST_CLOSE_BEFORE").is_none() {
-        return in_own_process("close_all_waits_for_what_was_closed_before", "FRAZIL_TEST_CLOSE_BEFORE");
+        return in_own_process("close_all_waits_for_numbers_that_were_closed_before", "FRAZIL_TEST_CLOSE_BEFORE");
     }
     let folder = Folder::new("before");
     let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
     let locked = folder.lock();
-    // Its worker has begun to give the number back, and nobody has the generator any more.
+    // The worker has begun to release the number, and no handle is left.
     drop(ids);
-    assert_eq!(frazil::close_all(Duration::from_millis(50)).expect_err("the store was not told").kind(), ErrorKind::WouldBlock);
+    assert_eq!(frazil::close_all(Duration::from_millis(50)).expect_err("the store has not answered").kind(), ErrorKind::WouldBlock);
     drop(locked);
     assert_eq!(frazil::close_all(LONG), Ok(()));
     assert_eq!(frazil::close_all(Duration::ZERO), Ok(()));
@@ -105,29 +106,29 @@ fn two_polled_opens_of_one_segment_both_open() {
         })
         .collect();
     for (_, call) in &calls {
-        let (result, after) = told(call);
+        let (result, after) = result_of(call);
         assert!(result.is_ok(), "{:?} after {after:?}", result.err());
     }
 }
 
 #[test]
-fn a_polled_open_survives_the_renewal_of_something_else() {
+fn polled_open_survives_the_renewal_of_another_lease() {
     let ids = Snowflake::open("standard store=memory namespace=pending").unwrap();
     let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=104 exhausted=wait:60s";
     let spec = Spec::parse(&format!("{layout} size=40 empty=wait:6s")).unwrap();
     let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec, LONG));
     std::thread::sleep(Duration::from_millis(1200));
     ids.release_node().unwrap();
-    let (result, after) = told(&open);
+    let (result, after) = result_of(&open);
     assert!(result.is_ok(), "{:?} after {after:?}", result.err());
 }
 
 #[test]
-fn a_polled_ring_may_wait_long_for_its_lease() {
+fn polled_ring_may_wait_long_for_its_lease() {
     let folder = Folder::new("ring");
     let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=1";
     let spec = Spec::parse(&format!("{layout} size=2 empty=wait:3s {}", folder.store())).unwrap();
-    // The number begins above what was issued under it: 6 s from now.
+    // The number begins above the stamps issued under it, which end 6 s from now.
     let ahead = || {
         let ids = Snowflake::open(&format!("{layout} exhausted=ahead:20s {}", folder.store())).unwrap();
         ids.batch(16 * 7).unwrap();
@@ -141,12 +142,12 @@ fn a_polled_ring_may_wait_long_for_its_lease() {
     blocking.unwrap().close();
     ahead();
     let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec, LONG));
-    let (result, after) = told(&open);
+    let (result, after) = result_of(&open);
     assert!(result.is_ok(), "polled: {:?} after {after:?}; blocking was Ok after {took:?}", result.err());
 }
 
 #[test]
-fn a_ring_has_nothing_of_the_old_lease_after_a_discard_that_did_not_wait() {
+fn discard_without_a_wait_leaves_no_ids_of_the_old_lease() {
     let folder = Folder::new("ring-renew");
     let mut found = Vec::new();
     for round in 0..60 {
@@ -164,7 +165,7 @@ fn a_ring_has_nothing_of_the_old_lease_after_a_discard_that_did_not_wait() {
             std::thread::sleep(Duration::from_millis(3));
             let locked = folder.lock();
             let discarded = ring.discard_for(Duration::ZERO);
-            // A snapshot of the machine may be taken now; whatever lies ready is in each copy.
+            // A snapshot of the machine may be taken now. The prefetched numbers are in each copy.
             let ready = ring.prepared().unwrap();
             let next = ring.next_id_for(Duration::ZERO);
             over.store(true, Ordering::Relaxed);
@@ -181,21 +182,22 @@ fn a_ring_has_nothing_of_the_old_lease_after_a_discard_that_did_not_wait() {
 }
 
 #[test]
-fn handles_that_go_with_their_calls_hold_up_no_other_call() {
+fn handles_dropped_with_their_calls_do_not_delay_others() {
     let folder = Folder::new("held-up");
     let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
     let all: Vec<_> = (1..=20).map(|node| Snowflake::open(&format!("{layout} node={node} {}", folder.store())).unwrap()).collect();
     let locked = folder.lock();
-    // Each call has the last handle; they are cancelled, as by a server that goes down.
+    // Each call has the last handle of its numbers. They are cancelled, as by a server that shuts
+    // down.
     let calls: Vec<_> =
         all.into_iter().map(|ids| start(LONG, batch_in_pieces(10_000, move |to: &mut [Id], wait| ids.fill_for(to, wait)))).collect();
     std::thread::sleep(Duration::from_millis(50));
     calls.iter().for_each(|(call, _)| call.cancel());
     std::thread::sleep(Duration::from_millis(50));
     let (_call, other) = start(LONG, |_| Ok(1));
-    let (_, after) = told(&other);
+    let (_, after) = result_of(&other);
     drop(locked);
-    // One after the other they would take four seconds.
+    // One after the other, the releases would take four seconds.
     assert!(after < Duration::from_secs(3), "{after:?}");
 }
 
@@ -207,7 +209,8 @@ impl Drop for Bomb {
     }
 }
 
-/// Answers and cancellations at the same moment: each call is told unless it was cancelled, and none keeps a handle.
+/// Answers and cancellations happen at the same moment. Each call ends unless it was cancelled, and
+/// no call keeps a handle.
 #[test]
 fn calls_that_are_cancelled_at_any_moment_keep_no_number() {
     let folder = Folder::new("cancelled");
@@ -223,11 +226,12 @@ fn calls_that_are_cancelled_at_any_moment_keep_no_number() {
         std::thread::sleep(Duration::from_micros(97 * round));
         calls.iter().step_by(2).for_each(|(call, _)| call.cancel());
         for (number, (_, call)) in calls.iter().enumerate().filter(|(number, _)| number % 2 == 1) {
-            let (result, _) = told(call);
+            let (result, _) = result_of(call);
             assert!(result.is_ok(), "round {round}, call {number}: {result:?}");
         }
     }
-    // Both numbers are free again. What the last cancelled call has found is kept for 10 s, and is no other caller's meanwhile.
+    // Both numbers are free again. The result of the last cancelled call is kept for 10 s, and
+    // other callers do not get it.
     let since = Instant::now();
     let open = || loop {
         match Snowflake::open_spec(Spec::parse(&format!("{line} detached=true")).unwrap(), LONG) {
@@ -240,24 +244,24 @@ fn calls_that_are_cancelled_at_any_moment_keep_no_number() {
 }
 
 #[test]
-fn a_destructor_that_panics_ends_no_other_call() {
+fn panic_of_a_destructor_ends_no_other_call() {
     if std::env::var_os("FRAZIL_TEST_BOMB").is_none() {
-        // In a process of its own: its thread ends.
-        return in_own_process("a_destructor_that_panics_ends_no_other_call", "FRAZIL_TEST_BOMB");
+        // The test runs in a separate process, because its thread ends.
+        return in_own_process("panic_of_a_destructor_ends_no_other_call", "FRAZIL_TEST_BOMB");
     }
     let bomb = Bomb;
     let (_call, first) = start(LONG, move |_| {
         let _kept = &bomb;
         Ok(1)
     });
-    assert_eq!(told(&first).0, Ok(1));
+    assert_eq!(result_of(&first).0, Ok(1));
     std::thread::sleep(Duration::from_millis(100));
     let (_call, second) = start(LONG, |_| Ok(2));
-    assert_eq!(second.recv_timeout(LONG).expect("the others' calls go on").0, Ok(2));
+    assert_eq!(second.recv_timeout(LONG).expect("the other calls continue").0, Ok(2));
 }
 
 #[test]
-fn a_batch_in_pieces_has_no_number_that_is_none() {
+fn batch_in_pieces_has_no_invalid_number() {
     let slow = Snowflake::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=102 exhausted=wait:60s").unwrap();
     let mut batch = batch_in_pieces(20, move |ids: &mut [Id], wait| slow.fill_for(ids, wait));
     let mut next = || {
@@ -273,21 +277,21 @@ fn a_batch_in_pieces_has_no_number_that_is_none() {
     assert!(second.iter().all(|id| id.get() > 0), "{second:?}");
 }
 
-/// Each open takes up its own wait of the poll before, and not another one's.
+/// Each open continues its own wait from the previous poll, and not another one's.
 #[test]
-fn a_call_may_open_two_generators() {
+fn call_may_open_two_generators() {
     let one = "standard store=memory namespace=pending.one";
     let other = "layout='time:31@1s node:10 sequence:12 epoch:2025-01-01' store=memory namespace=pending.other";
     let open = |line: &str, wait: Wait<'_>| Snowflake::open_spec(Spec::parse(line).unwrap(), wait);
     let _open = open(one, LONG.into()).unwrap();
     let (_call, both) = start(LONG, move |wait| Ok([open(one, wait)?, open(other, wait)?]));
-    let namespaces = told(&both).0.unwrap().map(|ids| ids.lease().unwrap().namespace);
+    let namespaces = result_of(&both).0.unwrap().map(|ids| ids.lease().unwrap().namespace);
     assert_eq!(namespaces, ["pending.one", "pending.other"]);
 }
 
-/// They have seen that there is a lease, and nothing has to wait for them.
+/// The calls have noticed the lease, so a release need not wait for them.
 #[test]
-fn calls_that_wait_for_a_tick_hold_up_no_release() {
+fn calls_that_wait_for_a_tick_do_not_delay_a_release() {
     let line = "layout='time:31@1s node:10 sequence:2 epoch:2025-01-01' store=memory namespace=pending.ticks exhausted=wait:60s";
     let ids = Snowflake::open(line).unwrap();
     ids.next_id().unwrap();
@@ -299,15 +303,16 @@ fn calls_that_wait_for_a_tick_hold_up_no_release() {
         })
     };
     let calls: Vec<_> = (0..80).map(next).collect();
-    assert!(calls.iter().any(|(_, call)| call.recv_timeout(Duration::from_millis(100)).is_ok()) || told(&calls[0].1).0.is_ok());
+    assert!(calls.iter().any(|(_, call)| call.recv_timeout(Duration::from_millis(100)).is_ok()) || result_of(&calls[0].1).0.is_ok());
     ids.release_node_for(Duration::from_secs(1)).unwrap();
     calls.iter().for_each(|(call, _)| call.cancel());
 }
 
-/// It is told to whom it happened, or who comes next; not after the store has leased a number.
+/// The failure is reported to its caller or to the next one, but not after the store has leased a
+/// number.
 #[test]
-fn a_failure_is_not_told_after_a_success() {
-    let folder = Folder::new("told");
+fn failure_is_not_reported_after_a_success() {
+    let folder = Folder::new("failure");
     std::fs::write(&folder.0, "a file").unwrap();
     let line = format!("standard store=file:{}/store", folder.0.display());
     let open = |wait: Duration| Snowflake::open_spec(Spec::parse(&line).unwrap(), wait);

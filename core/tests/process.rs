@@ -1,5 +1,5 @@
-//! Promises within one process under the system's clock: threads, handles, the registry, the
-//! memory store, a fork.
+//! Promises within one process under the system's clock: threads, handles, the registry, the memory
+//! store, a fork.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -42,7 +42,7 @@ fn threads_share_a_generator_and_never_an_id() {
 }
 
 #[test]
-fn a_generator_for_every_id_repeats_none() {
+fn generator_for_every_id_repeats_none() {
     let mut all = HashSet::new();
     for _ in 0..500 {
         let ids = Snowflake::open(&format!("{WIDE} node=2")).unwrap();
@@ -53,7 +53,7 @@ fn a_generator_for_every_id_repeats_none() {
 }
 
 #[test]
-fn opening_waits_the_begun_tick_out() {
+fn opening_waits_for_the_next_tick() {
     let before = unix_ms();
     let ids = Snowflake::open("sonyflake machine=17").unwrap();
     let first = ids.layout().decode(ids.next_id().unwrap()).unwrap();
@@ -68,7 +68,7 @@ fn opening_waits_the_begun_tick_out() {
 }
 
 #[test]
-fn a_bounded_wait_says_when_to_come_back() {
+fn would_block_says_when_to_retry() {
     let ids = Snowflake::open("layout=\"time:36@1s node:8 sequence:1 epoch:2025-01-01\" node=3").unwrap();
     let error = std::iter::repeat_with(|| ids.next_id_for(Duration::ZERO)).find_map(Result::err).unwrap();
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
@@ -78,7 +78,7 @@ fn a_bounded_wait_says_when_to_come_back() {
 }
 
 #[test]
-fn failing_calls_do_not_run_ahead() {
+fn failed_calls_use_no_sequence_numbers() {
     let ids = Snowflake::open("layout=\"time:36@1s node:8 sequence:4 epoch:2025-01-01\" node=4 exhausted=error").unwrap();
     let (mut good, mut refused) = (HashSet::new(), 0);
     while refused < 10_000 {
@@ -98,7 +98,7 @@ fn failing_calls_do_not_run_ahead() {
 }
 
 #[test]
-fn the_memory_store_leases_and_takes_back() {
+fn store_memory_leases_and_releases() {
     let spec = "layout=\"time:41@1ms zone:1 node:1 sequence:12 epoch:2025-01-01\" store=memory namespace=process detached=true";
     let all: Vec<_> = (0..4).map(|_| Snowflake::open(spec).unwrap()).collect();
     let numbers: HashSet<_> = all.iter().filter_map(Snowflake::node).collect();
@@ -113,11 +113,11 @@ fn the_memory_store_leases_and_takes_back() {
     assert_eq!(all[2].next_id().unwrap_err().kind(), ErrorKind::Closed);
     let again = Snowflake::open(spec).unwrap();
     assert_eq!(again.node().unwrap(), node);
-    assert!(again.next_id().unwrap() > last, "a new holder starts above the last word of the one before");
+    assert!(again.next_id().unwrap() > last, "a new holder starts above the last stamp of the one before");
     let before = again.next_id().unwrap();
     again.release_node().unwrap();
     let other = Snowflake::open(spec).unwrap();
-    assert_eq!(other.node().unwrap(), node, "the number was given back");
+    assert_eq!(other.node().unwrap(), node, "the number was released");
     let error = again.next_id().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LeaseExhausted, "{error}");
     assert!(error.to_string().contains("held"), "{error}");
@@ -126,12 +126,12 @@ fn the_memory_store_leases_and_takes_back() {
         std::thread::sleep(Duration::from_millis(10));
         id.ok()
     });
-    assert!(id.unwrap() > before, "the worker goes on looking");
+    assert!(id.unwrap() > before, "the worker keeps looking");
     assert_ne!(again.node().unwrap(), node);
 }
 
 #[test]
-fn releasing_while_threads_mint_repeats_none_and_goes_on_increasing() {
+fn release_node_while_threads_mint_repeats_none() {
     let ids = Snowflake::open("layout=\"time:41@1ms node:3 sequence:14 epoch:2025-01-01\" store=memory namespace=releasing").unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let minted: Vec<Vec<i64>> = std::thread::scope(|scope| {
@@ -162,7 +162,7 @@ fn releasing_while_threads_mint_repeats_none_and_goes_on_increasing() {
 }
 
 #[test]
-fn a_local_handle_follows_a_released_lease() {
+fn local_handle_follows_a_released_lease() {
     let ids = Snowflake::open(&format!("{WIDE} store=memory namespace=local clock=manual exhausted=ahead:1h")).unwrap();
     ids.set_time(unix_ms()).unwrap();
     let mut mine = ids.local();
@@ -173,9 +173,9 @@ fn a_local_handle_follows_a_released_lease() {
     assert!(after.id() > before);
 }
 
-/// UidGenerator's cached mode, unbounded: the store remembers how far it went.
+/// UidGenerator's cached mode, unbounded. The store records how far ahead it went.
 #[test]
-fn an_unbounded_borrower_repeats_nothing_when_opened_again() {
+fn reopening_after_running_ahead_repeats_no_ids() {
     let spec = "layout=\"time:41@1ms node:4 sequence:4 epoch:2025-01-01\" node=3 store=memory namespace=borrow rollback=ahead exhausted=ahead detached=true";
     let first = Snowflake::open(spec).unwrap().batch(100_000).unwrap();
     let second = Snowflake::open(spec).unwrap().batch(1_000).unwrap();
@@ -224,7 +224,7 @@ fn environment() {
         std::env::set_var("FRAZIL_TEST_WORKER", "21");
     }
     assert_eq!(Spec::from_parts(None, &[]).unwrap_err().kind(), ErrorKind::NodeMissing);
-    // SAFETY: as above.
+    // SAFETY: no other test of this binary reads or writes these variables.
     unsafe { std::env::set_var("FRAZIL", "twitter datacenter=1 worker=env:FRAZIL_TEST_WORKER") };
     let ids = Snowflake::open_spec(Spec::from_parts(None, &[]).unwrap(), Duration::MAX).unwrap();
     assert_eq!(ids.fields(), [("datacenter".to_owned(), 1), ("worker".to_owned(), 21)]);
@@ -240,12 +240,12 @@ fn options_add_to_the_line() {
 
 #[cfg(unix)]
 #[test]
-fn a_forked_child_is_refused() {
+fn forked_is_the_error_of_a_forked_child() {
     let ids = Snowflake::open("standard node=900").unwrap();
     let memory = Snowflake::open("standard store=memory namespace=forked").unwrap();
     let mut mine = ids.local();
     mine.next_id().unwrap();
-    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
+    // SAFETY: the child calls frazil, which promises to take no inherited lock, and `_exit`s.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
@@ -269,7 +269,7 @@ fn a_forked_child_is_refused() {
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 0), "the number is the check that failed");
-    assert!(ids.next_id().is_ok() && mine.next_id().is_ok(), "the parent goes on");
+    assert!(ids.next_id().is_ok() && mine.next_id().is_ok(), "the parent continues");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn other_names_for_the_same_bits_are_the_same_generator() {
 }
 
 #[test]
-fn closing_while_releasing_gives_every_number_back_once() {
+fn close_during_release_node_releases_every_number_once() {
     let spec = "layout=\"time:41@1ms node:1 sequence:12 epoch:2025-01-01\" store=memory namespace=release-and-close detached=true";
     for _ in 0..2000 {
         let ids = Snowflake::open(spec).unwrap();
@@ -304,7 +304,7 @@ fn closing_while_releasing_gives_every_number_back_once() {
 }
 
 #[test]
-fn a_refused_after_leaves_the_number_as_it_was() {
+fn refused_after_does_not_change_the_number() {
     assert_eq!(kind("standard node=77 rollback=error after=9223372036854775807"), ErrorKind::OutOfRange);
     assert!(Snowflake::open("standard node=77").is_ok(), "other policies than those of the open that failed");
 }

@@ -1,4 +1,4 @@
-//! Segments, tickets and the ring over the stores that need no server.
+//! Segments, tickets and the ring, on the stores that need no server.
 #![cfg(unix)]
 
 use frazil::bindings::Row;
@@ -10,7 +10,8 @@ fn kind(line: &str) -> ErrorKind {
     Segment::open(line).expect_err(line).kind()
 }
 
-/// A folder of its own, removed at the end; behind a link, so that another can take its place at once.
+/// A folder that is removed at the end. Its name is a link, so that another folder can replace it
+/// at once.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -30,7 +31,7 @@ impl Folder {
         std::fs::rename(self.beside("link"), &self.0).expect("a temporary folder");
     }
 
-    /// A file stands where the folder was.
+    /// Replaces the folder by a file.
     fn take_away(&self) {
         std::fs::write(self.beside("file"), "not a folder").expect("a temporary folder");
         self.lead_to("file");
@@ -61,7 +62,7 @@ fn numbers_increase_from_the_start_without_a_gap_within_a_process() {
     assert_eq!(numbers(&segment, 50), (100..150).collect::<Vec<_>>());
     assert_eq!(segment.next_id().unwrap().get(), 150);
     assert_eq!(segment.batch(2).unwrap()[1].get(), 152);
-    // Another handle has ranges of its own.
+    // Another handle gets other ranges.
     let other = Segment::open("plain store=memory step=7").unwrap();
     assert!(other.next_id().unwrap().get() > 152);
     assert_eq!(segment.next_id().unwrap().get(), 153);
@@ -108,17 +109,17 @@ fn several_stores_serve_one_tag_while_one_is_alive() {
 }
 
 #[test]
-fn a_store_more_is_refused_by_what_the_others_say() {
+fn additional_store_is_refused_by_the_numbers_of_the_others() {
     let (a, b, c) = (Folder::new("more-a"), Folder::new("more-b"), Folder::new("more-c"));
     let two = Tickets::open(&format!("photos store='{} {}'", a.store(), b.store())).unwrap();
     numbers(&two, 20);
-    // The third one would begin at 3, which was given out.
+    // The third store would begin at 3, which was already handed out.
     for _ in 0..8 {
         let three = Tickets::open(&format!("photos store='{} {} {}'", a.store(), b.store(), c.store())).unwrap();
         let error = three.next_id().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::SegmentMismatch, "{error}");
         assert!(error.to_string().contains("increment=2 offset=1") && error.to_string().contains("increment=3 offset=1"), "{error}");
-        assert_eq!(three.next_id().unwrap_err().kind(), ErrorKind::SegmentMismatch, "and goes on being refused");
+        assert_eq!(three.next_id().unwrap_err().kind(), ErrorKind::SegmentMismatch, "and stays refused");
     }
 }
 
@@ -131,18 +132,18 @@ fn stores_in_another_order_are_refused() {
 }
 
 #[test]
-fn a_store_that_lost_the_tag_is_not_begun_anew_while_another_has_it() {
+fn store_that_lost_the_tag_is_not_begun_anew_while_another_has_it() {
     let (a, b) = (Folder::new("lost-a"), Folder::new("lost-b"));
     Segment::open(&format!("orders store={} increment=2 offset=1", a.store())).unwrap().next_id().unwrap();
     let both = Segment::open(&format!("orders store='{} {}' step=10", a.store(), b.store())).unwrap();
     assert!(numbers(&both, 5_000).iter().all(|n| n % 2 == 1), "the other store may have handed out even ones before it was emptied");
-    let trouble = both.last_error().unwrap().expect("the empty store is told of");
+    let trouble = both.last_error().unwrap().expect("the empty store is reported");
     assert_eq!(trouble.kind(), ErrorKind::TagMissing);
     assert!(trouble.to_string().contains(&format!("frazil segment {}", b.store())), "{trouble}");
 }
 
 #[test]
-fn a_tag_begins_when_all_of_its_stores_answer() {
+fn tag_begins_when_all_of_its_stores_answer() {
     let (a, b) = (Folder::new("first-a"), Folder::new("first-b"));
     b.take_away();
     let line = format!("orders store='{} {}' wait=2s", a.store(), b.store());
@@ -156,7 +157,7 @@ fn a_tag_begins_when_all_of_its_stores_answer() {
 }
 
 #[test]
-fn a_line_that_is_wrong_about_one_store_is_refused() {
+fn line_that_is_wrong_about_one_store_is_refused() {
     let a = Folder::new("wrong-a");
     for (line, expected) in [
         (format!("orders store='{} file:'", a.store()), ErrorKind::Spec),
@@ -168,7 +169,7 @@ fn a_line_that_is_wrong_about_one_store_is_refused() {
 }
 
 #[test]
-fn tickets_are_asked_for_in_turn() {
+fn tickets_come_from_the_stores_in_turn() {
     let (a, b) = (Folder::new("ta"), Folder::new("tb"));
     let tickets = Tickets::open(&format!("photos store='{} {}'", a.store(), b.store())).unwrap();
     let mut got = numbers(&tickets, 20);
@@ -183,7 +184,7 @@ fn tickets_are_asked_for_in_turn() {
 }
 
 #[test]
-fn all_numbers_have_an_end() {
+fn segment_is_exhausted_after_the_last_number() {
     let last = i64::MAX;
     let segment = Segment::open(&format!("end store=memory step=10 start={}", last - 2)).unwrap();
     assert_eq!(numbers(&segment, 3), [last - 2, last - 1, last]);
@@ -193,16 +194,16 @@ fn all_numbers_have_an_end() {
 }
 
 #[test]
-fn a_store_that_went_back_is_refused() {
+fn store_that_went_back_is_refused() {
     let folder = Folder::new("back's");
     let segment = Segment::open(&format!("-orders store=\"{}\" step=100 wait=2s", folder.store())).unwrap();
     assert!(std::process::Command::new("cp").arg("-a").args([folder.beside("first"), folder.beside("copy")]).status().unwrap().success());
     let before = numbers(&segment, 20);
-    // The next range is there, and the thread at rest: no write is under way.
+    // The next range is prefetched and the thread rests, so no write is in progress.
     while segment.prepared().unwrap() == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // A backup of the folder is put back.
+    // A backup of the folder is restored.
     folder.lead_to("copy");
     let refused = loop {
         match segment.next_id() {
@@ -216,7 +217,7 @@ fn a_store_that_went_back_is_refused() {
 }
 
 #[test]
-fn bad_lines_are_refused_by_what_is_wrong() {
+fn bad_lines_are_refused_with_the_cause() {
     use ErrorKind::{OutOfRange, Spec as BadSpec, UnknownKey};
     for (line, expected, says) in [
         ("store=memory", BadSpec, "tag"),
@@ -247,7 +248,7 @@ fn bad_lines_are_refused_by_what_is_wrong() {
 }
 
 #[test]
-fn a_closed_handle_is_closed_everywhere() {
+fn closed_handle_is_closed_everywhere() {
     let segment = Segment::open("closed store=memory").unwrap();
     let other = segment.clone();
     segment.next_id().unwrap();
@@ -260,7 +261,7 @@ fn a_closed_handle_is_closed_everywhere() {
 }
 
 #[test]
-fn discard_drops_what_is_prepared() {
+fn discard_drops_prefetched_numbers() {
     let segment = Segment::open("discard store=memory step=100").unwrap();
     assert_eq!(segment.next_id().unwrap().get(), 1);
     segment.discard().unwrap();
@@ -268,7 +269,7 @@ fn discard_drops_what_is_prepared() {
 }
 
 #[test]
-fn a_ring_is_filled_when_it_is_opened() {
+fn ring_is_filled_when_it_is_opened() {
     let ids = Buffered::open("standard node=901 size=10000 refill=20").unwrap();
     assert!(ids.prepared().unwrap() >= 10_000);
     let mut got = numbers(&ids, 30_000);
@@ -281,7 +282,7 @@ fn a_ring_is_filled_when_it_is_opened() {
 }
 
 #[test]
-fn a_ring_gives_no_id_twice_to_any_number_of_consumers() {
+fn ring_gives_no_id_twice_to_any_number_of_consumers() {
     let ids = Buffered::open("standard node=902 size=500 refill=100").unwrap();
     let all: Vec<i64> = std::thread::scope(|scope| {
         let work = || {
@@ -296,8 +297,8 @@ fn a_ring_gives_no_id_twice_to_any_number_of_consumers() {
 }
 
 #[test]
-fn an_empty_ring_refuses_or_waits() {
-    // Under a manual clock the generator has the IDs of one tick, and no more.
+fn empty_ring_refuses_or_waits() {
+    // With a manual clock, the generator has only the IDs of one tick.
     let clock =
         Snowflake::open("layout='time:41@1ms node:10 sequence:3 epoch:2025-01-01' node=903 clock=manual exhausted=error start=zero")
             .unwrap();
@@ -324,7 +325,7 @@ fn an_empty_ring_refuses_or_waits() {
 }
 
 #[test]
-fn a_ring_is_dropped_when_the_clock_goes_back() {
+fn ring_is_dropped_when_the_clock_goes_back() {
     let spec = "standard node=904 clock=manual rollback=error exhausted=ahead:1h start=zero";
     let clock = Snowflake::open(spec).unwrap();
     clock.set_time(1_800_000_000_000).unwrap();
@@ -346,7 +347,7 @@ fn a_ring_is_dropped_when_the_clock_goes_back() {
 }
 
 #[test]
-fn a_ring_over_a_lease_is_made_anew_by_discard() {
+fn ring_over_a_lease_is_made_anew_by_discard() {
     let ids = Buffered::open("layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=ring size=5000").unwrap();
     let layout = ids.snowflake().unwrap().layout().clone();
     let node = |ids: &Numbers| layout.decode(ids.next_id().unwrap()).unwrap().field("node");
@@ -357,12 +358,12 @@ fn a_ring_over_a_lease_is_made_anew_by_discard() {
 }
 
 #[test]
-fn after_discard_nothing_is_prepared_until_a_number_is_wanted() {
+fn discard_prefetches_nothing_until_a_call() {
     let lines = ["discarded store=memory step=10", "layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=still"];
     let opened = [Segment::open(lines[0]).map(|it| Numbers::clone(&it)), Buffered::open(lines[1]).map(|it| Numbers::clone(&it))];
     for handle in opened.map(Result::unwrap) {
         for round in 0..20 {
-            // Now and then the thread is at work.
+            // In some rounds, the thread is working.
             let many = 1 + round * 1_000;
             assert_eq!(numbers(&handle, many).len(), many);
             handle.discard().unwrap();
@@ -373,30 +374,30 @@ fn after_discard_nothing_is_prepared_until_a_number_is_wanted() {
 }
 
 #[test]
-fn an_empty_ring_says_what_the_generator_lacks() {
-    // Four IDs a minute; a busy machine may need some of the limit for the first.
+fn empty_ring_reports_the_generators_exhaustion() {
+    // There are four IDs a minute. A busy machine may need a part of the limit for the first one.
     let layout = "layout='time:31@1m node:10 sequence:2 epoch:2025-01-01'";
     let ids = Buffered::open(&format!("{layout} store=memory namespace=empty exhausted=wait size=1 empty=wait:5s")).unwrap();
     let error = (0..100).find_map(|_| ids.next_id().err()).expect("they are used faster than they are made");
-    assert_eq!(error.kind(), ErrorKind::Exhausted, "this call had no limit of its own: {error}");
+    assert_eq!(error.kind(), ErrorKind::Exhausted, "this call had no other limit: {error}");
     assert!(error.retry_after().is_some(), "{error}");
 }
 
 #[test]
-fn dropping_the_last_handle_gives_a_rings_lease_back() {
+fn dropping_the_last_handle_releases_a_rings_lease() {
     let folder = Folder::new("given-back");
     let line = format!("layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' node=3 window=60s renew=10s store={}", folder.store());
     for _ in 0..5 {
-        // The child ends as soon as the handle is gone.
+        // The child ends as soon as its handle is dropped.
         assert!(in_child(|| Buffered::open(&format!("{line} size=100")).and_then(|ids| ids.next_id()).is_ok()));
         let since = Instant::now();
         drop(Snowflake::open(&line).unwrap());
-        assert!(since.elapsed() < Duration::from_secs(20), "the slot was not given back: {:?}", since.elapsed());
+        assert!(since.elapsed() < Duration::from_secs(20), "the slot was not released: {:?}", since.elapsed());
     }
 }
 
 #[test]
-fn bad_rings_are_refused_by_what_is_wrong() {
+fn bad_rings_are_refused_with_the_cause() {
     for (line, expected) in [
         ("standard node=1 size=0", ErrorKind::OutOfRange),
         ("standard node=1 refill=0", ErrorKind::OutOfRange),
@@ -414,7 +415,7 @@ fn bad_rings_are_refused_by_what_is_wrong() {
 }
 
 #[test]
-fn an_event_loop_is_not_held_up() {
+fn event_loop_is_not_blocked() {
     let folder = Folder::new("loop");
     let spec = Spec::parse(&format!("loop store={}", folder.store())).unwrap();
     let since = Instant::now();
@@ -423,14 +424,14 @@ fn an_event_loop_is_not_held_up() {
     assert_eq!(numbers.next_id().unwrap().get(), 1, "the first range is not fetched twice");
 }
 
-/// A tag that is refused is refused before the limit ends, or by the first call.
+/// The error comes before the limit ends, or with the first call.
 #[test]
-fn an_opener_that_did_not_wait_is_told_later() {
+fn opener_that_did_not_wait_gets_the_error_later() {
     let folder = Folder::new("later");
     Segment::open(&format!("odd store={} increment=2", folder.store())).unwrap();
     let spec = Spec::parse(&format!("odd store={} increment=3", folder.store())).unwrap();
-    let told = Numbers::open(Supply::Segment, spec, Duration::ZERO).and_then(|numbers| numbers.next_id());
-    assert_eq!(told.unwrap_err().kind(), ErrorKind::SegmentMismatch);
+    let result = Numbers::open(Supply::Segment, spec, Duration::ZERO).and_then(|numbers| numbers.next_id());
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::SegmentMismatch);
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let line = format!("orders wait=60s store=etcd://{}", silent.local_addr().unwrap());
     let numbers = Numbers::open(Supply::Segment, Spec::parse(&line).unwrap(), Duration::from_millis(50)).unwrap();
@@ -440,15 +441,17 @@ fn an_opener_that_did_not_wait_is_told_later() {
 
 /// Runs `probe` in a forked child.
 fn in_child(probe: impl Fn() -> bool) -> bool {
-    // SAFETY: the child of a test, which has other threads, only uses what is made for it, and leaves with `_exit`.
+    // SAFETY: the child of a test with other threads uses only functions that allow this, and
+    // leaves with `_exit`.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork failed");
     if pid == 0 {
-        // SAFETY: ends the child if it hangs.
+        // SAFETY: this ends the child if it hangs.
         unsafe { libc::alarm(60) };
-        // A panic would unwind into the parent's scopes, which wait for threads that the child does not have.
+        // A panic would unwind into the parent's scopes, which wait for threads that the child does
+        // not have.
         let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(probe)).unwrap_or(false);
-        // SAFETY: ends the child without the parent's exit handlers.
+        // SAFETY: this ends the child without the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!good)) };
     }
     let mut status = 0;
@@ -458,7 +461,7 @@ fn in_child(probe: impl Fn() -> bool) -> bool {
 }
 
 #[test]
-fn a_forked_child_prepares_its_own() {
+fn forked_child_prefetches_its_own() {
     let folder = Folder::new("fork");
     let segment = Segment::open(&format!("orders store={} step=50", folder.store())).unwrap();
     let first = numbers(&segment, 5);
@@ -471,7 +474,7 @@ fn a_forked_child_prepares_its_own() {
 }
 
 #[test]
-fn children_of_a_parent_at_work_neither_hang_nor_repeat() {
+fn children_of_a_busy_parent_neither_hang_nor_repeat() {
     let folder = Folder::new("forks");
     let segment = Segment::open(&format!("orders store={} step=1", folder.store())).unwrap();
     let done = std::sync::atomic::AtomicBool::new(false);
@@ -495,7 +498,8 @@ fn children_of_a_parent_at_work_neither_hang_nor_repeat() {
             good.then_some(text)
         };
         let children: Option<Vec<_>> = (0..10).map(of_child).collect();
-        // A panic before this would leave the threads at work, and the scope would wait for them.
+        // After a panic before this line, the threads would continue, and the scope would wait for
+        // them.
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         let text = children.expect("a child failed").join(" ");
         let mut all: Vec<_> = text.split(' ').map(|number| number.parse().unwrap()).collect();
@@ -508,7 +512,7 @@ fn children_of_a_parent_at_work_neither_hang_nor_repeat() {
     assert_eq!(all.len(), count);
 }
 
-/// This process's threads that are frazil's.
+/// The number of frazil's threads in this process.
 #[cfg(target_os = "linux")]
 fn threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux").flatten();
@@ -527,16 +531,16 @@ fn falls_to(count: usize) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_leases_and_tags_of_a_store_share_one_thread_which_ends_with_them() {
+fn leases_and_tags_of_a_store_share_one_thread_which_ends_with_them() {
     let (a, b) = (Folder::new("share-a"), Folder::new("share-b"));
-    // A child has no threads but its own.
+    // A child has only its own threads.
     assert!(in_child(|| {
         let open = |n: i32| Segment::open(&format!("tag-{n} store={}", a.store())).expect("a tag");
         let tags: Vec<_> = (0..50).map(open).collect();
         let of_tags = threads();
         let ids = Snowflake::open(&format!("standard store={}", a.store())).expect("a lease");
         let with_lease = threads();
-        // What waits for one store must not hold up the leases of another.
+        // Calls that wait for one store must not delay the leases of another.
         let two: Vec<_> = (0..3).map(|n| Segment::open(&format!("two-{n} store='{} {}'", a.store(), b.store())).expect("a tag")).collect();
         let with_two_stores = threads();
         drop(two);
@@ -549,7 +553,8 @@ fn the_leases_and_tags_of_a_store_share_one_thread_which_ends_with_them() {
     }));
 }
 
-/// Looks for so long whether a lease goes on; its bound lies a window of 3 s ahead when it was just extended.
+/// Checks for some time whether a lease is extended. After an extension, its bound is a window of 3
+/// s ahead.
 fn stays_ahead(ids: &Snowflake, how_long: Duration) {
     let since = Instant::now();
     let node = ids.lease().expect("a lease").node;
@@ -561,7 +566,7 @@ fn stays_ahead(ids: &Snowflake, how_long: Duration) {
 }
 
 #[test]
-fn a_lease_is_renewed_in_time_while_many_tags_of_its_store_are_refilled() {
+fn lease_is_renewed_in_time_while_many_tags_of_its_store_are_refilled() {
     let folder = Folder::new("many");
     let ids = Snowflake::open(&format!("standard store={} rollback=error exhausted=wait", folder.store())).unwrap();
     let done = std::sync::atomic::AtomicBool::new(false);
@@ -573,7 +578,7 @@ fn a_lease_is_renewed_in_time_while_many_tags_of_its_store_are_refilled() {
                 let tags: Vec<_> = (0..150).map(open).collect();
                 while !done.load(std::sync::atomic::Ordering::Relaxed) {
                     for tag in &tags {
-                        // They are all wanted at once.
+                        // All tags are requested at once.
                         drop(tag.next_id_for(Duration::ZERO));
                     }
                 }
@@ -585,13 +590,13 @@ fn a_lease_is_renewed_in_time_while_many_tags_of_its_store_are_refilled() {
 }
 
 #[test]
-fn a_lease_is_renewed_in_time_while_the_calls_for_a_tag_hang() {
+fn lease_is_renewed_in_time_while_the_calls_for_a_tag_hang() {
     let (a, b) = (Folder::new("hang-a"), Folder::new("hang-b"));
     let ids = Snowflake::open(&format!("standard store={} rollback=error exhausted=wait", a.store())).unwrap();
     let one = Segment::open(&format!("one store={} step=1", a.store())).unwrap();
     let two = Segment::open(&format!("two store='{} {}' step=1", a.store(), b.store())).unwrap();
     let other = Segment::open(&format!("other store={} step=1", a.store())).unwrap();
-    // As if a process was stopped within a call.
+    // This is as if a process was stopped within a call.
     let hold = |place: std::path::PathBuf| {
         let lock = std::fs::File::open(place.join(".lock")).expect("the tag's lock");
         lock.lock().expect("the tag's lock");
@@ -613,9 +618,9 @@ fn a_lease_is_renewed_in_time_while_the_calls_for_a_tag_hang() {
     assert!(one.next_id().is_ok() && two.next_id().is_ok());
 }
 
-/// An event loop, which may not wait, looks again: each look continues what the first one has begun.
+/// An event loop, which may not wait, polls again. Each poll continues the first one.
 #[test]
-fn an_opening_is_looked_at_until_numbers_are_ready() {
+fn opening_is_polled_until_numbers_are_ready() {
     let folder = Folder::new("polls");
     let lines = [
         (Supply::Segment, format!("polled store=file:{}", folder.0.display())),
@@ -642,7 +647,7 @@ fn polled(supply: Supply, line: &str) -> Numbers {
 }
 
 #[test]
-fn many_tags_are_opened_in_turn_by_who_may_not_wait() {
+fn many_tags_are_opened_in_turn_without_waiting() {
     let folder = Folder::new("crowd");
     let spec = |n| Spec::parse(&format!("tag-{n} store={}", folder.store())).unwrap();
     let mut waiting: Vec<_> = (0..200).map(|n| Numbers::opening(Supply::Segment, spec(n), Duration::MAX)).collect();
@@ -655,7 +660,7 @@ fn many_tags_are_opened_in_turn_by_who_may_not_wait() {
 }
 
 #[test]
-fn a_row_is_what_is_left_of_a_range() {
+fn try_row_takes_the_rest_of_a_range() {
     let numbers = Segment::open("row store=memory step=10").unwrap();
     numbers.batch(4).unwrap();
     let row = |most| numbers.try_row(most, Duration::from_secs(60)).unwrap();

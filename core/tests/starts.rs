@@ -1,5 +1,5 @@
-//! Many processes that start at once on one server, as after a deployment: each leases a node number, issues an ID and ends. And one that finds
-//! the server full, or silent.
+//! Many processes start at once on one server, as after a deployment. Each leases a node number, issues an ID and ends. Other tests use a
+//! full or a silent server.
 //!
 //! ```text
 //! FRAZIL_CROWD=1000 python3 tests/servers all -- cargo test --release -p frazil --features stores --test starts -- --ignored --nocapture
@@ -23,15 +23,15 @@ const LAYOUT: &str = "layout='time:41@1ms node:16 sequence:6 epoch:2025-01-01'";
 /// The goal for a thousand processes on two cores.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The end of one process.
+/// The result of one process.
 struct End {
-    /// The time until it had an ID, or an error.
+    /// The time until the process had an ID, or an error.
     ms: u64,
     /// The error's name and text.
     failed: Option<String>,
 }
 
-/// One process.
+/// Runs one process.
 fn start(line: &str) -> (u128, String) {
     let begin = Instant::now();
     let opened = Snowflake::open(line).and_then(|ids| ids.next_id().map(|_| ids));
@@ -40,38 +40,38 @@ fn start(line: &str) -> (u128, String) {
     (ms, failed.map_or_else(String::new, |error| format!("{} {error}", error.kind().name())))
 }
 
-/// A child of another crowd would hold this one's pipes open.
+/// Prevents a concurrent crowd, whose children would keep this crowd's pipes open.
 fn one_at_a_time() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Forks as many processes, lets them go at once, and returns how each ended.
+/// Forks `count` processes, starts them at the same time, and returns their results.
 fn crowd(line: &str, count: usize) -> Vec<End> {
-    let ((mut gate, open), (mut told, mut tell)) = (pipe().unwrap(), pipe().unwrap());
+    let ((mut gate, open), (mut results, mut sender)) = (pipe().unwrap(), pipe().unwrap());
     let fork = |_| {
         // SAFETY: the child runs on this thread alone, and ends without unwinding.
         let child = unsafe { libc::fork() };
         assert!(child >= 0, "{}", std::io::Error::last_os_error());
         if child == 0 {
-            // SAFETY: the child's own copy, which it does not use again. The gate opens when its last writer has closed it.
+            // SAFETY: this is the child's own copy, which it does not use again. The gate opens when its last writer has closed it.
             unsafe { libc::close(open.as_raw_fd()) };
             let _ = gate.read(&mut [0]);
             let (ms, failed) = start(line);
             let failed: String = failed.replace('\n', " ").chars().take(800).collect();
-            // Shorter than what a pipe takes at once.
-            let _ = tell.write_all(format!("{ms} {failed}\n").as_bytes());
-            // SAFETY: nothing of the child is to be dropped.
+            // The text is shorter than a pipe's atomic write.
+            let _ = sender.write_all(format!("{ms} {failed}\n").as_bytes());
+            // SAFETY: the child has nothing to drop.
             unsafe { libc::_exit(0) };
         }
         child
     };
     let children: Vec<_> = (0..count).map(fork).collect();
-    drop((open, tell));
+    drop((open, sender));
     let mut text = String::new();
-    told.read_to_string(&mut text).unwrap();
+    results.read_to_string(&mut text).unwrap();
     for child in children {
-        // SAFETY: a child of this process; no status is written.
+        // SAFETY: the child belongs to this process, and no status is written.
         unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
     }
     let end = |said: &str| {
@@ -89,7 +89,7 @@ fn line(server: &str, times: &str) -> String {
 fn storm(server: &str, times: &str) {
     let count = std::env::var("FRAZIL_CROWD").map_or(100, |count| count.parse().unwrap());
     let (line, _one) = (line(server, times), one_at_a_time());
-    // A namespace that is in use: on Redis its first number begins later.
+    // The namespace is in use, because on Redis its first number begins later.
     assert_eq!(crowd(&line, 1)[0].failed, None);
     let begin = Instant::now();
     let ends = crowd(&line, count);
@@ -110,47 +110,48 @@ fn storm(server: &str, times: &str) {
 
 #[test]
 #[ignore = "needs servers: tests/servers runs them"]
-fn a_storm_on_redis() {
-    // The first number of a namespace begins 14 s later, with the defaults 63 s.
+fn storm_on_redis() {
+    // The first number of a namespace begins 14 s later, or 63 s with the defaults.
     storm("REDIS", "window=10s renew=3s");
 }
 
 #[test]
 #[ignore = "needs servers: tests/servers runs them"]
-fn a_storm_on_postgresql() {
+fn storm_on_postgresql() {
     storm("POSTGRESQL", "");
 }
 
 #[test]
 #[ignore = "needs servers: tests/servers runs them"]
-fn a_storm_on_mariadb() {
+fn storm_on_mariadb() {
     storm("MARIADB", "");
 }
 
 #[test]
 #[ignore = "needs servers: tests/servers runs them"]
-fn a_storm_on_etcd() {
+fn storm_on_etcd() {
     storm("ETCD", "");
 }
 
 #[test]
 #[ignore = "needs servers: tests/servers runs them"]
-fn a_storm_on_zookeeper() {
+fn storm_on_zookeeper() {
     storm("ZOOKEEPER", "");
 }
 
-/// A host that drops what it is sent: its one place in the queue is taken, and nobody accepts.
+/// A host that drops packets: the only place in its queue is taken, and connections are not
+/// accepted.
 #[test]
 #[cfg(all(target_os = "linux", feature = "stores"))]
-fn a_host_that_drops_packets_is_given_up_soon() {
+fn host_that_drops_packets_is_given_up_soon() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    // SAFETY: the listener's own descriptor, which is open.
+    // SAFETY: this is the listener's own descriptor, which is open.
     assert_eq!(unsafe { libc::listen(silent.as_raw_fd(), 0) }, 0);
     let address = silent.local_addr().unwrap();
     let _taken = TcpStream::connect(address).unwrap();
     let open = &|scheme: &str| {
         let begin = Instant::now();
-        // A call takes at most 4 s, less than half of it to connect, and an opener would wait for 43 s.
+        // A call takes at most 4 s, of which it connects for less than half. An opener would wait for 43 s.
         let error = Snowflake::open(&format!("{LAYOUT} store={scheme}://{address} renew=5s window=16s")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
         assert!(begin.elapsed() < Duration::from_secs(8), "{:?}: {error}", begin.elapsed());
@@ -162,16 +163,18 @@ fn a_host_that_drops_packets_is_given_up_soon() {
     });
 }
 
-/// Others have all connections of a server: an opener waits, and its error names the limit. It succeeds once they have left.
+/// Other clients have all connections of a server. An opener waits, and its error names the limit.
+/// It succeeds once they have left.
 fn full(server: &str, connections: usize, limit: &str) {
     let _one = one_at_a_time();
-    // An opener waits for 6.6 s; MariaDB lets a silent client in for 10 s.
+    // An opener waits for 6.6 s. MariaDB keeps a silent client for 10 s.
     let times = "rollback=error exhausted=error window=700ms renew=200ms";
     let line = line(server, times);
     let address = line.split("127.0.0.1:").nth(1).unwrap().split(['/', ' ']).next().unwrap();
-    // A server that is full by then, as one is that still counts an earlier test's, may end a connection as it is made.
+    // A full server may close a connection at once. So may a server that still counts an earlier
+    // test's connections.
     let others: Vec<_> = (0..connections).filter_map(|_| TcpStream::connect(format!("127.0.0.1:{address}")).ok()).collect();
-    // ZooKeeper counts those a moment later that it has let in.
+    // ZooKeeper counts accepted connections only after a moment.
     std::thread::sleep(Duration::from_millis(500));
     let error = Snowflake::open(&line).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
@@ -184,19 +187,19 @@ fn full(server: &str, connections: usize, limit: &str) {
 
 #[test]
 #[ignore = "needs servers: tests/servers runs them"]
-fn a_full_postgresql_is_named() {
-    // Of those that say nothing it takes more than twice as many.
+fn full_postgresql_is_named() {
+    // PostgreSQL accepts more than twice as many silent connections.
     full("POSTGRESQL", 250, "max_connections");
 }
 
 #[test]
 #[ignore = "needs servers: tests/servers runs them"]
-fn a_full_mariadb_is_named() {
+fn full_mariadb_is_named() {
     full("MARIADB", 70, "max_connections");
 }
 
 #[test]
 #[ignore = "needs servers: tests/servers runs them"]
-fn a_full_zookeeper_is_named() {
+fn full_zookeeper_is_named() {
     full("ZOOKEEPER", 100, "maxClientCnxns");
 }

@@ -1,4 +1,5 @@
-//! Counts agree with what happened: on one thread, on many, over swaps of leases, and in a forked child. Events go to the log.
+//! The counts are right: on one thread, on many, across swaps of leases, and in a forked child.
+//! Events go to the log.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -12,7 +13,7 @@ fn open(line: &str) -> Snowflake {
     Snowflake::open(line).unwrap()
 }
 
-/// A manual clock and four IDs a tick.
+/// A generator with a manual clock and four IDs a tick.
 fn manual(more: &str) -> Snowflake {
     let ids = open(&format!("layout='time:31@1s node:20 sequence:2 epoch:2025-01-01' node=9 clock=manual detached=true {more}"));
     ids.set_time(at(0)).unwrap();
@@ -28,7 +29,7 @@ fn issued(ids: &Snowflake) -> u64 {
 }
 
 #[test]
-fn what_start_policies_and_observed_ids_pass_over_is_not_counted() {
+fn skipped_sequences_are_not_counted() {
     for start in ["zero", "alternate:1", "random:3", "continue:3"] {
         let ids = manual(&format!("start={start} exhausted=error"));
         assert_eq!(issued(&ids), 0);
@@ -37,7 +38,8 @@ fn what_start_policies_and_observed_ids_pass_over_is_not_counted() {
             ids.set_time(at(second * second % 7 + second * 8)).unwrap();
             ids.next_id().unwrap();
             all += 1;
-            // Not after what is refused: another test's `stats()` may have looked in that very moment, and have been told of one more.
+            // This is not checked after a refusal, because another test's `stats()` may have
+            // counted one more at that moment.
             assert_eq!(issued(&ids), all, "start={start}");
             all += ids.iter().take(5).filter(Result::is_ok).count() as u64;
             if second % 50 == 0 {
@@ -65,7 +67,7 @@ fn batches_blocks_and_single_ids_count_alike() {
         all += round as u64;
         assert_eq!(issued(&ids), all);
     }
-    // Not a block that is still being used, and never more than was issued.
+    // The count may lack IDs of an open local handle, and never exceeds what was issued.
     let mut mine = ids.local();
     (0..10).for_each(|_| assert!(mine.next_id().is_ok()));
     assert!((all..=all + 10).contains(&issued(&ids)));
@@ -73,7 +75,8 @@ fn batches_blocks_and_single_ids_count_alike() {
     assert_eq!(issued(&ids), all + 10);
 }
 
-/// Threads in every way to mint, while one reads and another gives the lease up: what is read never falls, and is exact at the end.
+/// Threads mint in every way, while one reads and another releases the lease. The count never
+/// falls, and is exact at the end.
 #[test]
 fn threads_are_counted_exactly() {
     let ids = open("layout='time:41@1ms node:16 sequence:6 epoch:2025-01-01' store=memory namespace=exact start=random:16 exhausted=wait");
@@ -119,7 +122,7 @@ fn threads_are_counted_exactly() {
 }
 
 #[test]
-fn what_is_refused_waited_for_and_borrowed_is_counted() {
+fn refusals_waits_and_borrowed_ticks_are_counted() {
     let ids = manual("exhausted=error rollback=error start=zero");
     (0..4).for_each(|_| assert!(ids.next_id().is_ok()));
     assert!((0..3).all(|_| ids.next_id().unwrap_err().kind() == ErrorKind::Exhausted));
@@ -159,7 +162,7 @@ fn what_is_refused_waited_for_and_borrowed_is_counted() {
     ids.batch(40).unwrap();
     let stats = ids.stats();
     assert!(stats.waits == 1 || stats.waits > 1 && stats.waits <= 40, "{stats:?}");
-    // Who may not wait at all comes back.
+    // A call that may not wait retries.
     while ids.next_id_for(Duration::ZERO).is_ok() {}
     assert_eq!((ids.stats().waits, ids.stats().exhausted, ids.stats().refused), (stats.waits, stats.exhausted, 0));
     assert!(stats.wait_seconds >= 0.01 && stats.exhausted >= stats.waits && stats.refused == 0, "{stats:?}");
@@ -174,7 +177,7 @@ fn segments_and_rings_are_counted() {
     orders.batch(200).unwrap();
     assert_eq!(orders.stats().issued, 207);
     assert!(orders.stats().range_step > Some(10), "{:?}", orders.stats());
-    // What is dropped was not given out.
+    // Dropped numbers were not issued.
     orders.discard().unwrap();
     assert_eq!((orders.stats().issued, orders.stats().range_left), (207, Some(0)));
     orders.next_id().unwrap();
@@ -199,7 +202,8 @@ fn segments_and_rings_are_counted() {
     assert!(stats.hungry > Some(0) && ring.snowflake().unwrap().stats().issued >= stats.issued, "{stats:?}");
 }
 
-/// Waits until nobody shows these: another thread that reads what is counted has each of them for that long.
+/// Waits until these specs are no longer shown. Another thread that reads the counts keeps them
+/// during its reading.
 fn until_gone(specs: &[&str]) {
     let begun = std::time::Instant::now();
     while let Some(spec) = specs.iter().find(|spec| shown(spec).is_some()) {
@@ -215,7 +219,7 @@ fn shown(spec: &str) -> Option<Stats> {
 }
 
 #[test]
-fn all_of_a_process_are_shown_while_they_are_open() {
+fn open_generators_of_a_process_are_shown() {
     let (fixed, leased) = (open("standard node=902"), open("standard store=memory namespace=shown"));
     fixed.next_id().unwrap();
     let again = open("standard node=902");
@@ -233,7 +237,7 @@ fn all_of_a_process_are_shown_while_they_are_open() {
     assert!(stats.issued == 1 && stats.lease_seconds_left > Some(0.0) && stats.lease_failing_seconds == Some(0.0), "{stats:?}");
     drop(leased);
     until_gone(&[&line]);
-    // A secret is in none of it.
+    // The specs show no secret.
     // SAFETY: no other thread of this test reads the environment.
     unsafe { std::env::set_var("FRAZIL_STATS_STORE", "memory") };
     let secret = open("standard store=env:FRAZIL_STATS_STORE namespace=secret");
@@ -241,7 +245,7 @@ fn all_of_a_process_are_shown_while_they_are_open() {
 }
 
 #[test]
-fn a_lease_is_counted() {
+fn lease_is_counted() {
     let ids = open("standard store=memory namespace=renewed window=1s renew=100ms rollback=error");
     let begun = std::time::Instant::now();
     while ids.stats().lease_renewals < Some(3) {
@@ -255,7 +259,7 @@ fn a_lease_is_counted() {
 }
 
 #[test]
-fn the_table_has_each_field_once_and_names_as_its_systems_want_them() {
+fn table_has_each_field_once_and_valid_names() {
     let mut seen = HashSet::new();
     for metric in Metric::ALL {
         assert!(seen.insert(metric.prometheus) && seen.insert(metric.opentelemetry) && seen.insert(metric.field), "{}", metric.field);
@@ -265,7 +269,7 @@ fn the_table_has_each_field_once_and_names_as_its_systems_want_them() {
         assert_eq!(metric.is_counter, metric.prometheus.ends_with("_total"), "{}", metric.prometheus);
         assert_eq!(metric.unit == "s", metric.prometheus.contains("_seconds"), "{}", metric.prometheus);
         assert!(!metric.help.is_empty() && !metric.help.ends_with('.'));
-        // What Prometheus makes of OpenTelemetry's name.
+        // This is the name that Prometheus derives from OpenTelemetry's.
         let unit = if metric.unit == "s" { "_seconds" } else { "" };
         let total = if metric.is_counter { "_total" } else { "" };
         assert_eq!(format!("{}{unit}{total}", metric.opentelemetry.replace('.', "_")), metric.prometheus);
@@ -278,9 +282,9 @@ fn the_table_has_each_field_once_and_names_as_its_systems_want_them() {
 
 #[cfg(unix)]
 #[test]
-fn a_forked_child_begins_with_nothing() {
+fn forked_child_begins_with_0() {
     let fixed = open("standard node=904");
-    // The memory is a parent's alone.
+    // Records in memory belong to the parent alone.
     let folder = std::env::temp_dir().join(format!("frazil-stats-{}", std::process::id()));
     let leased = open(&format!("standard store=file:{} namespace=forked", folder.display()));
     let orders = Segment::open(&format!("forked store=file:{} step=100", folder.display())).unwrap();
@@ -289,7 +293,7 @@ fn a_forked_child_begins_with_nothing() {
     leased.batch(20).unwrap();
     orders.batch(30).unwrap();
     let specs = [fixed.spec(), leased.spec(), orders.spec()];
-    // SAFETY: the child uses frazil, which holds no lock over a fork, and malloc, which libc keeps usable; it leaves with `_exit`.
+    // SAFETY: the child uses frazil, which holds no lock over a fork, and malloc, which libc keeps usable. It leaves with `_exit`.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
@@ -310,16 +314,16 @@ fn a_forked_child_begins_with_nothing() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The counts of a call that is looked at again and again, as promises are.
+/// A call that is polled repeatedly, like a promise, counts once.
 #[test]
 fn pending_calls_wait_once() {
     let ids = open("layout='time:41@1ms node:16 sequence:1 epoch:2025-01-01' node=11 detached=true exhausted=wait");
     let shared = std::sync::Arc::new(ids);
-    let (told, results) = std::sync::mpsc::channel();
+    let (sender, results) = std::sync::mpsc::channel();
     let calls: Vec<_> = (0..8)
         .map(|_| {
-            let (ids, told) = (std::sync::Arc::clone(&shared), told.clone());
-            frazil::Pending::start(Duration::MAX, move |wait| ids.next_id_for(wait), move |result| drop(told.send(result))).unwrap()
+            let (ids, sender) = (std::sync::Arc::clone(&shared), sender.clone());
+            frazil::Pending::start(Duration::MAX, move |wait| ids.next_id_for(wait), move |result| drop(sender.send(result))).unwrap()
         })
         .collect();
     (0..8).for_each(|_| assert!(results.recv_timeout(Duration::from_secs(60)).unwrap().is_ok()));
@@ -333,9 +337,9 @@ fn sum(kind: &str, spec: &str) -> Option<u64> {
     stats().into_iter().find(|stats| stats.kind == kind && stats.spec == spec).map(|stats| stats.issued)
 }
 
-/// Two of a spec are one to whoever scrapes, for whom a counter that falls has begun anew.
+/// Two generators of a spec are one for an exporter, which takes a falling counter for a new one.
 #[test]
-fn what_closed_ones_had_counted_stays_in_the_sum() {
+fn counts_of_closed_generators_stay_in_the_sum() {
     let segment = || Segment::open("closed store=memory namespace=sum step=100").unwrap();
     let generator = || open("standard node=905 detached=true");
     let (segments, generators) = ([segment(), segment()], [generator(), generator()]);
@@ -356,9 +360,9 @@ fn what_closed_ones_had_counted_stays_in_the_sum() {
     assert_eq!((again.stats().issued, issued(&anew)), (1, 1));
 }
 
-/// While others come and go, also in the very moment in which one goes.
+/// The sum is read while other generators come and go, and at the moment when one goes.
 #[test]
-fn a_sum_never_falls() {
+fn sum_never_falls() {
     let line = "standard node=906 detached=true exhausted=ahead:1h";
     let (kept, done) = (open(line), AtomicBool::new(false));
     let spec = kept.spec();
@@ -382,11 +386,11 @@ fn a_sum_never_falls() {
 }
 
 #[test]
-fn gauges_that_mean_nothing_are_not_shown() {
+fn gauges_that_do_not_apply_are_not_shown() {
     let ids = open("standard store=memory namespace=gauges");
     let node = |ids: &Snowflake| (ids.stats().lease_node.is_some(), ids.stats().lease_seconds_left.is_some());
     assert_eq!(node(&ids), (true, true));
-    // Whoever is given up ends nowhere: an alert on what is left must be silent.
+    // A released lease has no end, so an alert on the remaining time must not fire.
     ids.release_node().unwrap();
     assert_eq!(node(&ids), (false, false));
     ids.next_id().unwrap();
@@ -398,7 +402,7 @@ fn gauges_that_mean_nothing_are_not_shown() {
 }
 
 #[test]
-fn drift_and_ends_are_the_clocks_that_the_generator_follows() {
+fn drift_and_ends_follow_the_generators_clock() {
     let ids = manual("");
     ids.next_id().unwrap();
     let ends_ms = ids.layout().expires_at_ms().unwrap();
@@ -416,7 +420,7 @@ fn drift_and_ends_are_the_clocks_that_the_generator_follows() {
     assert!((0.0..=120.0).contains(&left), "{left}");
 }
 
-/// Records of the facade, as programs with a logger see them.
+/// The facade's records, as programs with a logger see them.
 #[test]
 fn events_go_to_the_log() {
     struct Records(std::sync::Mutex<Vec<(log::Level, String)>>);

@@ -1,6 +1,7 @@
-//! Forks at any moment: threads mint, release, open, observe and close, while children are forked that do the same, and fork.
+//! Forks at any moment. Threads mint, release, open, observe and close, and the process forks
+//! children that do the same.
 //!
-//! `FRAZIL_STORM_MS=60000` lets it go on for longer.
+//! `FRAZIL_STORM_MS=60000` makes it run longer.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -11,11 +12,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const SPEC: &str = "layout='time:41@1ms node:6 sequence:8 epoch:2025-01-01' window=600ms renew=150ms rollback=error exhausted=wait";
-/// The number of children that a process has at once, and how long they live.
+/// The number of children that a process has at once. The next constant is their lifetime.
 const CHILDREN: usize = 3;
 const CHILDHOOD: Duration = Duration::from_millis(700);
 
-/// One thread, until an instant; its IDs go into a file.
+/// Runs one thread until an instant. Its IDs go into a file.
 fn mint(line: &str, shared: &Snowflake, folder: &Path, thread: u64, until: Instant) {
     let mut random = fastrand::Rng::with_seed(u64::from(std::process::id()) << 8 | thread);
     let (mut own, mut ids, mut local) = (Vec::new(), Vec::new(), shared.local());
@@ -37,7 +38,8 @@ fn mint(line: &str, shared: &Snowflake, folder: &Path, thread: u64, until: Insta
     std::fs::File::create_new(name).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-/// A process with three such threads, whose children are the same, down to a generation without any.
+/// Runs a process with three such threads. Its children do the same, down to a generation without
+/// children.
 fn live(line: &str, ids: &Snowflake, folder: &Path, generations: u32, until: Instant) {
     std::thread::scope(|scope| {
         for thread in 0..3 {
@@ -57,7 +59,7 @@ fn live(line: &str, ids: &Snowflake, folder: &Path, generations: u32, until: Ins
 }
 
 fn fork(work: impl FnOnce()) -> i32 {
-    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
+    // SAFETY: the child calls frazil, which promises to take no inherited lock, and `_exit`s.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork failed");
     if pid == 0 {
@@ -79,7 +81,7 @@ fn wait(pid: i32) {
 }
 
 #[test]
-fn no_id_is_issued_twice_whoever_forks() {
+fn no_id_is_issued_twice_over_forks() {
     let folder = std::env::temp_dir().join(format!("frazil-storm-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let ms = std::env::var("FRAZIL_STORM_MS").map_or(2_000, |ms| ms.parse().unwrap());

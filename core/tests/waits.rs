@@ -1,14 +1,15 @@
-//! Waits end: by time, by their caller, by `close`, and off the threads of who must not wait.
+//! Waits end by time, by their caller, and by `close`. Callers that must not wait use other
+//! threads.
 
 #[path = "common/calls.rs"]
 mod calls;
 
-use calls::{LONG, start, told};
+use calls::{LONG, result_of, start};
 use frazil::{Error, ErrorKind, Id, Numbers, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A server that never answers: the connection is made by the kernel, and nobody reads.
+/// A server that never answers: the kernel accepts the connection, and no process reads.
 struct Silent(std::net::TcpListener);
 
 impl Silent {
@@ -21,13 +22,13 @@ impl Silent {
     }
 }
 
-/// Two IDs a second.
+/// A generator of 16 IDs a second.
 fn slow(node: u64) -> Snowflake {
     let line = format!("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node={node} exhausted=wait:60s start=zero");
     Snowflake::open(&line).expect("a generator")
 }
 
-/// Runs a call that waits, ends it after it has begun to, and returns what it was told.
+/// Runs a call that waits, ends it once it waits, and returns its error.
 fn ended<T: Send>(call: impl FnOnce(&AtomicBool) -> Result<T> + Send, end: impl FnOnce(&AtomicBool)) -> Error {
     let stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -47,7 +48,7 @@ fn stopped_when(flag: &AtomicBool) -> impl Fn() -> bool + Sync {
 }
 
 #[test]
-fn a_caller_can_end_each_wait() {
+fn caller_can_end_each_wait() {
     let silent = Silent::new();
     let stop = |flag: &AtomicBool| flag.store(true, Ordering::Relaxed);
     let fill = ended(|flag| slow(1).fill_for(&mut [0i64; 1000], Wait::until(Duration::MAX, &stopped_when(flag))), stop);
@@ -67,7 +68,7 @@ fn a_caller_can_end_each_wait() {
 }
 
 #[test]
-fn who_is_asked_whether_to_stop_may_call_what_is_waited_for() {
+fn stop_callback_may_call_the_waiting_handle() {
     let (silent, other) = (Silent::new(), Silent::new());
     let stop = |flag: &AtomicBool| flag.store(true, Ordering::Relaxed);
     let spec = |line: String| Spec::parse(&line).expect("a spec");
@@ -85,13 +86,13 @@ fn who_is_asked_whether_to_stop_may_call_what_is_waited_for() {
     );
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
     let stores = format!("tag wait=60s store='etcd://{} etcd://{}'", silent.0.local_addr().unwrap(), other.0.local_addr().unwrap());
-    let tickets = Numbers::open(Supply::Tickets, spec(stores), Duration::MAX).expect("it asks nobody");
+    let tickets = Numbers::open(Supply::Tickets, spec(stores), Duration::MAX).expect("it calls no store");
     let error = ended(
         |flag| tickets.next_id_for(Wait::until(Duration::MAX, &|| tickets.prepared().is_ok() && flag.load(Ordering::Relaxed))).map(drop),
         stop,
     );
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
-    // It may even close it.
+    // The callback may even close the handle.
     let closing = || {
         tickets.close();
         false
@@ -111,7 +112,7 @@ fn closing_a_handle_ends_its_waits_and_long_batches() {
     let ring = frazil::Buffered::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=5 size=2 empty=wait:60s").unwrap();
     let error = ended(|_| ring.batch_for(1000, Duration::MAX).map(drop), |_| ring.close());
     assert_eq!(error.kind(), ErrorKind::Closed);
-    // A batch that never waits is ended too.
+    // A batch that never waits ends, too.
     let fast = Snowflake::open("layout='time:41@1ms node:2 sequence:20 epoch:2025-01-01' node=1").unwrap();
     let error = ended(
         |_| {
@@ -128,33 +129,33 @@ fn closing_a_handle_ends_its_waits_and_long_batches() {
 }
 
 #[test]
-fn a_call_without_a_thread_ends_as_one_with_a_thread() {
+fn pending_calls_end_as_blocking_calls() {
     let folder = Folder::new("pending");
     let line = |what: &str| format!("{what} store=file:{}", folder.0.display());
     let spec = |line: &str| Spec::parse(line).unwrap();
 
     let of = spec(&line("standard namespace=a"));
     let (_call, open) = start(LONG, move |wait| Snowflake::open_spec(of.clone(), wait));
-    let ids = told(&open).0.unwrap();
+    let ids = result_of(&open).0.unwrap();
     let (before, node) = (ids.next_id().unwrap(), ids.node().unwrap());
     let handle = ids.clone();
     let (_call, released) = start(LONG, move |wait| handle.release_node_for(wait));
-    told(&released).0.unwrap();
+    result_of(&released).0.unwrap();
     let handle = ids.clone();
     let (_call, next) = start(LONG, move |wait| handle.next_id_for(wait));
-    assert!(told(&next).0.unwrap() > before);
+    assert!(result_of(&next).0.unwrap() > before);
     let handle = ids.clone();
     drop(ids);
     let (_call, closed) = start(LONG, move |wait| handle.close_for(wait));
-    told(&closed).0.unwrap();
+    result_of(&closed).0.unwrap();
     let again = Snowflake::open(&format!("standard store=file:{} namespace=a node={node}", folder.0.display()));
-    assert_eq!(again.unwrap().node().unwrap(), node, "it was given back");
+    assert_eq!(again.unwrap().node().unwrap(), node, "it was released");
 
     let of = spec(&line("orders step=2"));
     let (_call, open) = start(LONG, Numbers::opening(Supply::Segment, of, LONG));
-    let orders = told(&open).0.unwrap();
+    let orders = result_of(&open).0.unwrap();
     let (_call, batch) = start(LONG, batch_in_pieces(100, move |ids: &mut [Id], wait| orders.fill_for(ids, wait)));
-    let batch: Vec<i64> = told(&batch).0.unwrap().into_iter().map(Id::get).collect();
+    let batch: Vec<i64> = result_of(&batch).0.unwrap().into_iter().map(Id::get).collect();
     assert_eq!(batch, (1..=100).collect::<Vec<_>>());
 
     let of = spec(&format!("photos store='file:{0}/a file:{0}/b'", folder.0.display()));
@@ -163,33 +164,33 @@ fn a_call_without_a_thread_ends_as_one_with_a_thread() {
     for _ in 0..3 {
         let tickets = tickets.clone();
         let (_call, next) = start(LONG, move |wait| tickets.next_id_for(wait));
-        drawn.insert(told(&next).0.unwrap());
+        drawn.insert(result_of(&next).0.unwrap());
     }
     assert_eq!(drawn.len(), 3);
 
     let (_call, fixed) = start(LONG, move |wait| Snowflake::open_spec(Spec::parse("standard node=900")?, wait));
-    told(&fixed).0.unwrap().next_id().unwrap();
+    result_of(&fixed).0.unwrap().next_id().unwrap();
 }
 
 #[test]
-fn closing_is_over_when_the_store_was_told_however_often_one_asks() {
+fn close_ends_when_the_store_has_answered() {
     let folder = Folder::new("closing");
     let ids = Snowflake::open(&format!("standard store=file:{} window=60s renew=10s", folder.0.display())).unwrap();
     let silent = std::fs::File::options().read(true).write(true).open(folder.0.join("default/.lock")).unwrap();
     silent.lock().unwrap();
     for wait in [0, 100, 0, 100, 100] {
-        let told = ids.close_for(Duration::from_millis(wait));
-        assert_eq!(told.unwrap_err().kind(), ErrorKind::WouldBlock);
+        let closed = ids.close_for(Duration::from_millis(wait));
+        assert_eq!(closed.unwrap_err().kind(), ErrorKind::WouldBlock);
     }
     let (_call, closed) = start(Duration::from_millis(300), move |wait| ids.close_for(wait));
-    let (result, took) = told(&closed);
+    let (result, took) = result_of(&closed);
     assert_eq!(result.unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(took >= Duration::from_millis(300));
     silent.unlock().unwrap();
 }
 
 #[test]
-fn many_calls_are_told_in_time_by_one_thread() {
+fn one_thread_ends_many_calls_in_time() {
     let silent = Silent::new();
     let orders = {
         let one = silent.line("orders wait=1s");
@@ -204,7 +205,7 @@ fn many_calls_are_told_in_time_by_one_thread() {
         })
         .collect();
     for (_, call) in &calls {
-        let (result, after) = told(call);
+        let (result, after) = result_of(call);
         let error = result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::SegmentExhausted, "{error}");
         assert!(after >= Duration::from_secs(1) && after < LONG / 4, "{after:?}");
@@ -212,7 +213,7 @@ fn many_calls_are_told_in_time_by_one_thread() {
 }
 
 #[test]
-fn a_call_that_would_take_longer_than_it_may_is_refused_at_once() {
+fn call_that_would_take_longer_than_it_may_is_refused_at_once() {
     let ids = Snowflake::open(
         "layout='time:31@1h node:20 sequence:4 epoch:2025-01-01' node=6 exhausted=wait:2h start=zero detached=true clock=manual",
     );
@@ -220,37 +221,37 @@ fn a_call_that_would_take_longer_than_it_may_is_refused_at_once() {
     ids.set_time(1_800_000_000_000).unwrap();
     while ids.next_id_for(Duration::ZERO).is_ok() {}
     let (_call, next) = start(Duration::MAX, move |wait| ids.next_id_for(wait));
-    assert_eq!(told(&next).0.unwrap_err().kind(), ErrorKind::WouldBlock, "only set_time moves this clock");
+    assert_eq!(result_of(&next).0.unwrap_err().kind(), ErrorKind::WouldBlock, "only set_time moves this clock");
     let ids = slow(8);
     let (_call, next) = start(Duration::from_millis(1), batch_in_pieces(1000, move |buffer: &mut [i64], wait| ids.fill_for(buffer, wait)));
-    let (result, after) = told(&next);
+    let (result, after) = result_of(&next);
     assert_eq!(result.unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(after < LONG / 4, "{after:?}");
 }
 
 #[test]
-fn a_cancelled_call_is_not_told() {
+fn cancelled_call_runs_no_callback() {
     let slow = slow(7);
     let (call, next) = start(LONG, batch_in_pieces(1000, move |ids: &mut [Id], wait| slow.fill_for(ids, wait)));
     call.cancel();
-    // It is dropped, and with it what would tell.
+    // The callback is dropped, and the sender with it.
     assert!(matches!(next.recv_timeout(LONG), Err(std::sync::mpsc::RecvTimeoutError::Disconnected)));
 }
 
 #[test]
-fn a_panic_of_one_call_is_its_own() {
+fn panic_of_one_call_ends_no_other() {
     let (_call, panics) = start(LONG, |_| -> Result<()> { panic!("on purpose") });
-    assert_eq!(told(&panics).0.unwrap_err().kind(), ErrorKind::Internal);
-    let (_call, goes_on) = start(LONG, |_| Ok(7));
-    assert_eq!(told(&goes_on).0, Ok(7));
+    assert_eq!(result_of(&panics).0.unwrap_err().kind(), ErrorKind::Internal);
+    let (_call, continues) = start(LONG, |_| Ok(7));
+    assert_eq!(result_of(&continues).0, Ok(7));
 }
 
-/// A callback runs on the thread that looks at all calls.
+/// A callback runs on the thread that polls all calls.
 #[cfg(unix)]
 #[test]
-fn who_is_told_may_fork_and_leaves_the_other_calls_to_the_parent() {
+fn callback_may_fork_and_leaves_other_calls_to_the_parent() {
     let (parent, mut ends) = (std::process::id(), [0; 2]);
-    // SAFETY: a place for two descriptors.
+    // SAFETY: the array has room for two descriptors.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
     let [read, write] = ends;
     let (other, looks) = (slow(11), AtomicBool::new(false));
@@ -262,15 +263,16 @@ fn who_is_told_may_fork_and_leaves_the_other_calls_to_the_parent() {
         other.fill_for(ids, wait)
     };
     let (_other, last) = start(LONG, batch_in_pieces(1000, look));
-    let (tell, forked) = std::sync::mpsc::channel();
+    let (sender, forked) = std::sync::mpsc::channel();
     let fork = move |_| {
-        // SAFETY: the child comes back to frazil on this thread alone, and ends with it; one that does not is killed.
+        // SAFETY: the child returns to frazil on this thread alone, and ends with it. A child that
+        // does not end is killed.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: a plain system call.
+            // SAFETY: this is a plain system call.
             unsafe { libc::alarm(30) };
         } else {
-            tell.send(child).unwrap();
+            sender.send(child).unwrap();
         }
     };
     let _pending = frazil::Pending::start(LONG, |_| Ok(()), fork).unwrap();
@@ -278,29 +280,29 @@ fn who_is_told_may_fork_and_leaves_the_other_calls_to_the_parent() {
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     let mut looked = -1;
-    // SAFETY: the descriptor is open, and there is a place.
+    // SAFETY: the descriptor is open, and the pointer is valid.
     assert_eq!(unsafe { libc::ioctl(read, libc::FIONREAD, &raw mut looked) }, 0);
     assert_eq!((status, looked), (0, 0), "it ended, and looked at nothing");
     assert!(last.try_recv().is_err(), "the parent looks on");
 }
 
-/// A batch that is made in several looks, where the process forks between two of them.
+/// A batch is made in several polls, and the process forks between two of them.
 #[cfg(unix)]
 #[test]
-fn a_forked_child_makes_a_batch_of_its_own() {
+fn forked_child_makes_a_different_batch() {
     let folder = Folder::new("fork");
     let orders = frazil::Segment::open(&format!("orders step=10 store=file:{} wait=60s", folder.0.display())).unwrap();
     let mut batch = batch_in_pieces(100, |ids: &mut [Id], wait| orders.fill_for(ids, wait));
-    // What was prepared, and that is less than all.
+    // The first call takes the prefetched numbers, which are not enough.
     assert_eq!(batch(Duration::ZERO.into()).unwrap_err().kind(), ErrorKind::WouldBlock);
-    let told = folder.0.join("told");
-    // SAFETY: the child goes on on this thread alone, and `_exit`s.
+    let file = folder.0.join("ids");
+    // SAFETY: the child continues on this thread alone, and `_exit`s.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: a plain system call; a child that hangs is killed.
+        // SAFETY: this is a plain system call. A child that hangs is killed.
         unsafe { libc::alarm(60) };
         let theirs: Vec<_> = batch(LONG.into()).into_iter().flatten().map(|id| id.to_string()).collect();
-        let done = std::fs::write(told, theirs.join(" ")).is_ok();
+        let done = std::fs::write(file, theirs.join(" ")).is_ok();
         // SAFETY: ends the child without the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!done)) };
     }
@@ -309,17 +311,17 @@ fn a_forked_child_makes_a_batch_of_its_own() {
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
-    let theirs: Vec<Id> = std::fs::read_to_string(told).unwrap().split(' ').map(|id| id.parse().unwrap()).collect();
+    let theirs: Vec<Id> = std::fs::read_to_string(file).unwrap().split(' ').map(|id| id.parse().unwrap()).collect();
     let all: std::collections::HashSet<_> = mine.iter().chain(&theirs).collect();
     assert_eq!((mine.len(), theirs.len(), all.len()), (100, 100, 200));
 }
 
 #[test]
-fn all_leased_numbers_are_given_back_at_the_end_of_a_program() {
+fn close_all_releases_all_numbers_at_the_end_of_a_program() {
     if std::env::var_os("FRAZIL_TEST_CLOSES_ALL").is_none() {
-        // In a process of its own: it closes all.
+        // The test runs in a separate process, because it closes all generators.
         let me = std::env::current_exe().unwrap();
-        let name = "all_leased_numbers_are_given_back_at_the_end_of_a_program";
+        let name = "close_all_releases_all_numbers_at_the_end_of_a_program";
         let done =
             std::process::Command::new(me).args(["--exact", name, "--nocapture"]).env("FRAZIL_TEST_CLOSES_ALL", "1").output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -339,7 +341,7 @@ fn all_leased_numbers_are_given_back_at_the_end_of_a_program() {
     let last = std::iter::repeat_with(|| ring.next_id()).take(1 << 20).find_map(Result::err);
     assert_eq!(last.expect("a ring runs out").kind(), ErrorKind::Closed);
     assert!(given.next_id().is_ok() && orders.next_id().is_ok());
-    // They are free at once, for this process and others.
+    // The numbers are free at once, for this process and others.
     for (folder, node) in [(&a, 1), (&b, 2), (&a, 3)] {
         open(folder, &format!("node={node}")).unwrap().next_id().unwrap();
     }
@@ -365,10 +367,10 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_detached_generator_is_opened_without_a_thread() {
+fn detached_generator_is_opened_without_a_thread() {
     let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=10 detached=true";
     let (_call, open) = start(LONG, move |wait| Snowflake::open_spec(Spec::parse(line)?, wait));
-    told(&open).0.unwrap().next_id().unwrap();
+    result_of(&open).0.unwrap().next_id().unwrap();
 }
 
 #[test]
@@ -377,19 +379,19 @@ fn openers_of_one_line_do_not_wait_for_each_other() {
         let supply = if line.contains("size") { Supply::Buffered } else { Supply::Segment };
         let calls: Vec<_> = (0..20).map(|_| start(LONG, Numbers::opening(supply, Spec::parse(line).unwrap(), LONG))).collect();
         for (_call, open) in &calls {
-            told(open).0.unwrap().next_id().unwrap();
+            result_of(open).0.unwrap().next_id().unwrap();
         }
     }
 }
 
 #[test]
-fn who_closed_and_comes_back_waits_until_the_number_is_given_back() {
+fn open_after_close_waits_until_the_number_is_released() {
     let folder = Folder::new("close");
     let ids = Snowflake::open(&format!("standard store=file:{} window=64s renew=16s", folder.0.display())).unwrap();
     let lock = std::fs::File::open(folder.0.join("default/.lock")).unwrap();
     lock.lock().unwrap();
     for wait in [0, 50, 50] {
-        let error = ids.close_for(Duration::from_millis(wait)).expect_err("the store cannot be told");
+        let error = ids.close_for(Duration::from_millis(wait)).expect_err("the store cannot answer");
         assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
     }
     lock.unlock().unwrap();

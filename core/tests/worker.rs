@@ -1,4 +1,4 @@
-//! Leases in one process: handles, forks, renewals, the worker's beginning and end.
+//! Leases in one process: handles, forks, renewals, and the worker's beginning and end.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const QUICK: &str = "window=400ms renew=100ms rollback=error exhausted=wait";
-/// A tick that outlasts every test.
+/// A tick longer than every test.
 const LONG_TICK: &str = "layout='time:31@1h node:1 sequence:20 epoch:2025-01-01' node=1 start=zero exhausted=ahead:2h";
 
 struct Folder(PathBuf);
@@ -45,7 +45,7 @@ fn fork(work: impl FnOnce() -> i32) -> i32 {
 }
 
 fn fork_for(seconds: u32, work: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
+    // SAFETY: the child calls frazil, which promises to take no inherited lock, and `_exit`s.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
@@ -61,14 +61,14 @@ fn fork_for(seconds: u32, work: impl FnOnce() -> i32) -> i32 {
 
 fn wait(pid: i32) -> i32 {
     let mut status = 0;
-    // SAFETY: waits for a child of this process.
+    // SAFETY: the child belongs to this process.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     assert!(libc::WIFEXITED(status), "the child was killed by signal {}", libc::WTERMSIG(status));
     libc::WEXITSTATUS(status)
 }
 
 #[test]
-fn a_childs_local_handle_drops_its_parents_block_for_good() {
+fn local_handle_of_a_child_drops_its_parents_block_for_good() {
     let folder = Folder::new("local-fork");
     let ids = open(&format!("{LONG_TICK} {}", folder.store()));
     let mut mine = ids.local();
@@ -78,7 +78,7 @@ fn a_childs_local_handle_drops_its_parents_block_for_good() {
         while !go.exists() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // The number is free again: this process leases it.
+        // The number is free again, and this process leases it.
         ids.next_id().unwrap();
         std::fs::write(&out, mine.next_id().unwrap().to_string()).unwrap();
         0
@@ -91,19 +91,19 @@ fn a_childs_local_handle_drops_its_parents_block_for_good() {
 }
 
 #[test]
-fn a_local_handle_drops_its_block_when_the_number_is_given_back() {
+fn local_handle_drops_its_block_when_the_number_is_released() {
     let folder = Folder::new("local-release");
     let ids = open(&format!("{LONG_TICK} {}", folder.store()));
     let mut mine = ids.local();
     let before = mine.next_id().unwrap();
     ids.release_node().unwrap();
-    // What is minted after this must come from another lease: a copy of the machine holds the same block.
+    // Later IDs must come from another lease, because a copy of the machine has the same block.
     let after = mine.next_id().unwrap();
     assert!(after.get() >= before.get() + 64, "{after} is of the block of {before}");
 }
 
 #[test]
-fn after_holds_for_a_number_that_was_given_back() {
+fn after_holds_for_a_released_number() {
     let ids = open("standard store=memory namespace=after-release exhausted=ahead:1m rollback=error");
     ids.release_node().unwrap();
     let after = ids.layout().min_id(unix_ms() + 10_000).unwrap();
@@ -113,7 +113,7 @@ fn after_holds_for_a_number_that_was_given_back() {
 }
 
 #[test]
-fn spent_disposable_numbers_are_told() {
+fn spent_disposable_numbers_are_reported() {
     let folder = Folder::new("spent");
     for layout in ["time:41@1ms node:1 sequence:12 epoch:2025-01-01", "time:31@1h node:1 sequence:12 epoch:2025-01-01"] {
         let name = if layout.contains("1h") { "long" } else { "short" };
@@ -199,7 +199,7 @@ fn forks_at_any_moment() {
 }
 
 #[test]
-fn a_child_that_closes_before_it_leased_leaves_nothing_behind() {
+fn child_that_closes_before_it_leased_leaves_no_lease() {
     let folder = Folder::new("closes-first");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let child = fork(|| {
@@ -218,7 +218,7 @@ fn a_child_that_closes_before_it_leased_leaves_nothing_behind() {
 }
 
 #[test]
-fn times_that_differ_are_a_conflict() {
+fn conflict_of_different_times() {
     let folder = Folder::new("times");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let error = Snowflake::open(&format!("standard {} window=9s renew=2s rollback=error exhausted=wait", folder.store())).unwrap_err();
@@ -227,7 +227,7 @@ fn times_that_differ_are_a_conflict() {
 }
 
 #[test]
-fn a_call_waits_no_longer_than_it_may() {
+fn call_waits_no_longer_than_it_may() {
     let folder = Folder::new("timeout");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     ids.release_node().unwrap();
@@ -243,7 +243,7 @@ fn a_call_waits_no_longer_than_it_may() {
         })
         .collect();
     took.sort_unstable();
-    // A busy machine holds up many of them, and not all.
+    // A busy machine delays many of them, but not all.
     assert!(took[0] < Duration::from_millis(20) && took.iter().sum::<Duration>() < Duration::from_secs(5), "{took:?}");
     lock.unlock().unwrap();
     std::thread::sleep(Duration::from_millis(300));
@@ -255,7 +255,7 @@ fn spec(line: &str) -> Spec {
     Spec::parse(line).unwrap()
 }
 
-/// The workers' threads of this process.
+/// The number of workers' threads of this process.
 #[cfg(target_os = "linux")]
 fn workers() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
@@ -263,10 +263,11 @@ fn workers() -> usize {
     tasks.map(name).filter(|name| name.trim() == "frazil-worker").count()
 }
 
-/// The child's number is still looked for when another thread opens the same spec and the inherited handle is closed.
+/// A forked child still looks for a number when another thread opens the same spec and the
+/// inherited handle is closed.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_forked_child_has_one_worker_for_each_store() {
+fn forked_child_has_one_worker_for_each_store() {
     let folder = Folder::new("one-worker");
     let one = format!("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' {} window=4s renew=1s", folder.store());
     let (ids, other) = (open(&one), open(&format!("{one} detached=true")));
@@ -283,8 +284,8 @@ fn a_forked_child_has_one_worker_for_each_store() {
                 workers()
             });
             let most = most.max().unwrap();
-            let told = [waits.join().unwrap(), opens.join().unwrap()];
-            assert!(told.iter().all(|told| told.is_err()), "all numbers are held: {told:?}");
+            let results = [waits.join().unwrap(), opens.join().unwrap()];
+            assert!(results.iter().all(|results| results.is_err()), "all numbers are held: {results:?}");
             living.next_id().unwrap();
             most as i32
         })
@@ -294,7 +295,7 @@ fn a_forked_child_has_one_worker_for_each_store() {
 }
 
 #[test]
-fn who_may_not_wait_asks_again_until_a_number_is_leased() {
+fn probe_retries_until_a_number_is_leased() {
     let folder = Folder::new("polls");
     let line = format!("standard {} {QUICK}", folder.store());
     let (begin, mut polls) = (Instant::now(), 0);
@@ -318,10 +319,10 @@ fn who_may_not_wait_asks_again_until_a_number_is_leased() {
 }
 
 #[test]
-fn who_mints_again_finds_the_lease_healthy() {
+fn lease_is_healthy_once_ids_are_minted_again() {
     let line = format!("standard node=7 store=memory namespace=well-again detached=true {QUICK}");
     let ids = open(&line);
-    // Who takes a lease tells of it, which takes a moment.
+    // An event is reported a moment after a lease is taken.
     frazil::on_event(|_| ());
     for round in 0..20 {
         ids.release_node().unwrap();
@@ -355,7 +356,7 @@ fn calls_that_may_not_wait_cost_no_memory() {
     let folder = Folder::new("memory");
     let ids = open(&format!("standard {} window=18s renew=6s rollback=error exhausted=wait", folder.store()));
     ids.release_node().unwrap();
-    // The worker is in one call of the store all the time.
+    // The worker is in one call of the store all this time.
     let lock = std::fs::OpenOptions::new().write(true).open(folder.0.join("default").join(".lock")).unwrap();
     lock.lock().unwrap();
     let child = fork_for(120, || {
@@ -371,18 +372,18 @@ fn calls_that_may_not_wait_cost_no_memory() {
 }
 
 #[test]
-fn calls_that_fail_do_not_run_the_word_ahead() {
+fn calls_that_fail_do_not_run_the_stamp_ahead() {
     let folder = Folder::new("frozen");
     let layout = "layout='time:31@1s node:4 sequence:4 epoch:2025-01-01'";
     let ids = open(&format!("{layout} {} window=6s renew=2s rollback=error exhausted=wait start=zero", folder.store()));
     let lock = std::fs::OpenOptions::new().write(true).open(folder.0.join("default").join(".lock")).unwrap();
     lock.lock().unwrap();
-    // At the beginning of a tick: the gate stands open for the rest of it.
+    // This waits for the beginning of a tick, whose gate stays open for the rest of it.
     std::thread::sleep(Duration::from_millis(1_000 - unix_ms() as u64 % 1_000));
     ids.next_id().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| ids.release_node());
-        // So seldom that no tick is used up, which would close the gate.
+        // The calls are so rare that no tick is used up, which would close the gate.
         while ids.next_id_for(Duration::ZERO).is_ok() {
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -402,14 +403,16 @@ fn calls_that_fail_do_not_run_the_word_ahead() {
     });
     let (id, now) = (id.expect("the store is back"), unix_ms());
     let stamp = ids.layout().decode(id).unwrap().unix_ms();
-    // One tick for the new lease's first, and one for each thread that was on its way as the lease ended.
-    assert!(stamp < now + 3_000, "the stamp lies {} ms ahead", stamp - now);
+    // One tick is for the first stamp of the new lease, and one for each thread that was in a call
+    // at the end of the old one.
+    assert!(stamp < now + 3_000, "the stamp is {} ms ahead", stamp - now);
     assert!(ids.lease().unwrap().healthy);
 }
 
-/// A call's caller, of whom it asks whether to stop, may be the handler of a signal, which may fork.
+/// A call runs its caller's code to check whether to stop. That code may be a signal handler, which
+/// may fork.
 #[test]
-fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
+fn waiting_call_continues_in_a_child_that_is_forked_within_it() {
     type Call = fn(&str, &Snowflake, Wait<'_>) -> frazil::Result<()>;
     let calls: [(&str, Call); 5] = [
         ("open", |store, _, wait| {
@@ -425,7 +428,7 @@ fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
     for (name, call) in calls {
         let folder = Folder::new(&format!("fork-in-{name}"));
         let store = folder.store();
-        // So that nothing is due meanwhile.
+        // The long window ensures that nothing is due during the wait.
         let ids = open(&format!("standard {store} window=64s renew=16s"));
         drop((open(&format!("standard {store} namespace=other")), frazil::Segment::open(&format!("orders {store}")).unwrap()));
         if name == "next" {
@@ -437,10 +440,10 @@ fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
         let child = AtomicI32::new(-1);
         let asked = || {
             if child.load(Ordering::Relaxed) < 0 {
-                // SAFETY: the child goes on with the call on this thread alone, and `_exit`s.
+                // SAFETY: the child continues the call on this thread alone, and `_exit`s.
                 child.store(unsafe { libc::fork() }, Ordering::Relaxed);
                 if child.load(Ordering::Relaxed) == 0 {
-                    // SAFETY: a plain system call; a child that hangs is killed.
+                    // SAFETY: this is a plain system call. A child that hangs is killed.
                     unsafe { libc::alarm(30) };
                 }
                 locks.iter().for_each(|lock| lock.unlock().unwrap());
@@ -459,9 +462,10 @@ fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
     }
 }
 
-/// A callback within the call forks, down to a grandchild: IDs written before the fork are the parent's.
+/// A callback within the call forks, down to a grandchild. IDs that were written before the fork
+/// are the parent's.
 #[test]
-fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
+fn ids_written_before_a_fork_within_a_call_are_given_out_once() {
     const SLOW: &str = "layout='time:31@1s node:12 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
     const COUNT: usize = 40;
     type Fill = Box<dyn Fn(&mut [i64], Wait<'_>) -> frazil::Result<()>>;
@@ -487,10 +491,10 @@ fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
         let (generation, child) = (AtomicI32::new(0), AtomicI32::new(-1));
         let asked = || {
             if child.load(Ordering::Relaxed) < 0 && generation.load(Ordering::Relaxed) < 2 {
-                // SAFETY: the child goes on with the call on this thread alone, and `_exit`s.
+                // SAFETY: the child continues the call on this thread alone, and `_exit`s.
                 let forked = unsafe { libc::fork() };
                 if forked == 0 {
-                    // SAFETY: a plain system call; a child that hangs is killed.
+                    // SAFETY: this is a plain system call. A child that hangs is killed.
                     unsafe { libc::alarm(90) };
                     generation.fetch_add(1, Ordering::Relaxed);
                 } else {
@@ -504,9 +508,9 @@ fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
         let ended = fill(&mut buffer, Wait::until(Duration::from_secs(60), &asked));
         let written = ended.as_ref().map_or_else(frazil::Error::written, |()| COUNT);
         let (generation, child) = (generation.into_inner(), child.into_inner());
-        let told = |generation: i32| folder.0.with_extension(generation.to_string());
+        let results = |generation: i32| folder.0.with_extension(generation.to_string());
         let ids: Vec<_> = buffer[..written].iter().map(i64::to_string).collect();
-        std::fs::write(told(generation), format!("{:?}:{}", ended.err().map(|error| error.kind()), ids.join(" "))).unwrap();
+        std::fs::write(results(generation), format!("{:?}:{}", ended.err().map(|error| error.kind()), ids.join(" "))).unwrap();
         let status = if child > 0 { wait(child) } else { 0 };
         if generation > 0 {
             // SAFETY: ends the child without the parent's exit handlers.
@@ -516,11 +520,11 @@ fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
         let mut all = std::collections::HashSet::new();
         for generation in 0..3 {
             let is_refused = name == "given" && generation > 0;
-            let Ok(text) = std::fs::read_to_string(told(generation)) else {
+            let Ok(text) = std::fs::read_to_string(results(generation)) else {
                 assert!(is_refused && generation == 2, "{name}: nothing of generation {generation}");
                 continue;
             };
-            std::fs::remove_file(told(generation)).unwrap();
+            std::fs::remove_file(results(generation)).unwrap();
             let (refusal, ids) = text.split_once(':').unwrap();
             let ids: Vec<i64> = ids.split_whitespace().map(|id| id.parse().unwrap()).collect();
             assert_eq!(
@@ -533,10 +537,11 @@ fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
     }
 }
 
-/// The rest of its parent's timeout may be too little for a child, which has to lease a number first.
+/// The rest of the parent's timeout may be too short for a child, which has to lease a number
+/// first.
 #[test]
-fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
-    // Of the store's, who has a lease gives it 2.6 s, and an opener 12.6 s.
+fn child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
+    // A call on a lease gives the store 2.6 s, and an opener gives it 12.6 s.
     const SILENCE: Duration = Duration::from_secs(4);
     let folder = Folder::new("fork-timeout");
     let ids = open(&format!("standard {} window=4s renew=1s rollback=error exhausted=wait", folder.store()));
@@ -551,10 +556,10 @@ fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
         if child.load(Ordering::Relaxed) < 0 {
             std::thread::sleep(Duration::from_secs(1));
             forked.set(Instant::now()).unwrap();
-            // SAFETY: the child goes on with the call on this thread alone, and `_exit`s.
+            // SAFETY: the child continues the call on this thread alone, and `_exit`s.
             child.store(unsafe { libc::fork() }, Ordering::Relaxed);
             if child.load(Ordering::Relaxed) == 0 {
-                // SAFETY: a plain system call; a child that hangs is killed.
+                // SAFETY: this is a plain system call. A child that hangs is killed.
                 unsafe { libc::alarm(60) };
             }
         }
@@ -573,12 +578,12 @@ fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
         // SAFETY: ends the child without the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!is_well)) };
     }
-    assert_eq!(wait(child.load(Ordering::Relaxed)), 0, "the child of a parent that was told {ended:?}");
+    assert_eq!(wait(child.load(Ordering::Relaxed)), 0, "the child of a parent that got {ended:?}");
 }
 
-/// The clock shows no tick of the layout: nobody has to wait to be told so.
+/// The clock shows no tick of the layout, so the error comes at once.
 #[test]
-fn a_layout_that_has_expired_is_told_at_once() {
+fn layout_expired_is_reported_at_once() {
     let begin = Instant::now();
     let error = Snowflake::open("layout='time:24@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=expired").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LayoutExpired, "{error}");
@@ -586,7 +591,7 @@ fn a_layout_that_has_expired_is_told_at_once() {
 }
 
 #[test]
-fn a_folder_has_one_worker_however_it_is_spelled() {
+fn folder_has_one_worker_however_it_is_spelled() {
     let folder = Folder::new("spelling");
     let line = |end| format!("standard node=1 {}{end} {QUICK}", folder.store());
     let first = open(&line(""));
@@ -595,9 +600,10 @@ fn a_folder_has_one_worker_however_it_is_spelled() {
     }
 }
 
-/// Many processes start at once on one folder, as after a deployment; `FRAZIL_CROWD=400` makes it more.
+/// Many processes start at once on one folder, as after a deployment. `FRAZIL_CROWD=400` starts
+/// more.
 #[test]
-fn a_crowd_of_processes_opens_at_once() {
+fn crowd_of_processes_opens_at_once() {
     let folder = Folder::new("crowd");
     std::fs::create_dir_all(&folder.0).unwrap();
     let line = format!("standard {}", folder.store());

@@ -1,6 +1,6 @@
-//! The time for which a tick that a clock showed surely lasts.
+//! The time in which a tick that a clock showed certainly lasts.
 
-/// A tick, or a range of counts in which the tick surely lasts, in one word, so that it is read whole.
+/// A tick, or a range of counts in which the tick certainly lasts. It is one word, so that it is read whole.
 ///
 /// A range is its begin and its length in units of `1 << UNIT` counts. Length 0 marks the number of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,19 +8,19 @@ pub(crate) struct Validity(u64);
 
 /// The counts of a validity in two words; empty for the number of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct CountRange {
     begin: u64,
     length: u64,
 }
 
-impl Counts {
-    pub(crate) const NONE: Counts = Counts { begin: 0, length: 0 };
+impl CountRange {
+    pub(crate) const NONE: CountRange = CountRange { begin: 0, length: 0 };
 
     pub(super) fn are_some(self) -> bool {
         self.length > 0
     }
 
-    /// Does what [`Validity::holds`] does.
+    /// Does the same as [`Validity::holds`].
     #[inline(always)]
     pub(super) fn hold(self, count: u64) -> bool {
         count.wrapping_sub(self.begin) < self.length
@@ -28,17 +28,17 @@ impl Counts {
 }
 
 impl Validity {
-    /// The unit of a range. A millisecond has some 3,000,000 counts on x86-64 and 24,000 to 1,000,000 on AArch64: the length has room for it,
-    /// and a unit is a small part of it.
+    /// The unit of a range. A millisecond has some 3,000,000 counts on x86-64, and 24,000 to
+    /// 1,000,000 on AArch64. It fits into the length, and a unit is a small part of it.
     const UNIT: u32 = if cfg!(target_arch = "x86_64") { 11 } else { 10 };
     const LENGTH: u64 = (1 << Self::UNIT) - 1;
     /// A validity that no clock shows.
     pub(crate) const NONE: Validity = Validity(u64::MAX);
 
-    /// Returns the range from a count on in which surely fewer than `counts` have passed; `None` below one unit.
+    /// Returns the range from a count on in which certainly fewer than `counts` have passed; `None` below one unit.
     pub(super) fn of_counts(from: u64, counts: u64) -> Option<Self> {
         let begin = from >> Self::UNIT;
-        // Rounded down, so that it never reaches beyond.
+        // The length is rounded down, so that the range never ends late.
         let length = (from.saturating_add(counts) >> Self::UNIT) - begin;
         (length > 0).then_some(Validity(begin << Self::UNIT | length.min(Self::LENGTH)))
     }
@@ -48,7 +48,7 @@ impl Validity {
         Validity(tick << Self::UNIT)
     }
 
-    /// Returns the number of the tick; meaningless for a range of counts.
+    /// Returns the number of the tick. It has no meaning for a range of counts.
     pub(crate) fn tick(self) -> u64 {
         self.0 >> Self::UNIT
     }
@@ -58,15 +58,15 @@ impl Validity {
         self.0 & Self::LENGTH != 0
     }
 
-    /// Tells whether a count lies in the range; false for a count that went back to before its begin.
+    /// Returns whether a count is in the range. False for a count before its begin.
     #[inline(always)]
     pub(super) fn holds(self, count: u64) -> bool {
         (count >> Self::UNIT).wrapping_sub(self.0 >> Self::UNIT) < self.0 & Self::LENGTH
     }
 
-    /// Returns the range in two words, which takes a fourth of the instructions to compare.
-    pub(crate) fn counts(self) -> Counts {
-        Counts { begin: self.0 & !Self::LENGTH, length: (self.0 & Self::LENGTH) << Self::UNIT }
+    /// Returns the range in two words. Comparing them takes a fourth of the instructions.
+    pub(crate) fn counts(self) -> CountRange {
+        CountRange { begin: self.0 & !Self::LENGTH, length: (self.0 & Self::LENGTH) << Self::UNIT }
     }
 
     pub(crate) fn to_bits(self) -> u64 {
@@ -86,7 +86,7 @@ mod tests {
     const UNIT: u64 = 1 << Validity::UNIT;
 
     #[test]
-    fn a_validity_holds_from_its_begin_and_never_beyond_its_end() {
+    fn validity_holds_from_its_begin_and_never_beyond_its_end() {
         for (from, counts) in
             [(0, UNIT), (1, UNIT), (5 * UNIT, 3 * UNIT), (7 * UNIT + 1, 40 * UNIT - 1), (u64::MAX >> 2, 3_000_000), (9, u64::MAX)]
         {
@@ -101,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_unit_is_no_validity() {
+    fn counts_below_a_unit_give_no_validity() {
         for (from, counts) in [(0, 0), (0, UNIT - 1), (1, UNIT - 2), (u64::MAX, u64::MAX)] {
             assert_eq!(Validity::of_counts(from, counts), None, "{from} {counts}");
         }
     }
 
     #[test]
-    fn a_tick_is_no_validity_of_counts() {
+    fn tick_is_not_a_validity_of_counts() {
         assert!([0, 1, u64::MAX >> Validity::UNIT].iter().all(|tick| !Validity::of_tick(*tick).is_of_counts()));
         assert!((0..64).all(|shift| !Validity::NONE.holds(1 << shift)) && !Validity::NONE.holds(0) && !Validity::NONE.holds(u64::MAX >> 1));
     }

@@ -1,41 +1,41 @@
-//! A node number held for now: its stamp, its gate and its bound, and the pointer that swaps it.
+//! A lease of a node number: its stamp, its gate and its bound, and the pointer that swaps it.
 //!
-//! Two types keep the two invariants, and state them. A [`Lease`] issues each stamp at most once, and none above its bound. An [`Owner`]
-//! moves only the bound of its own lease. Nothing here has a lock. The public `frazil::Lease` is another type, which only shows the state
-//! of a lease (`lease/status.rs`).
+//! Two types state and keep the two invariants. A [`Lease`] issues each stamp at most once, and none above its bound. An [`Owner`] moves
+//! only the bound of its own lease. Nothing here takes a lock. The public `frazil::Lease` is another type, which only shows the state of a
+//! lease (`lease/status.rs`).
 
 use super::tally::Tally;
 use crate::clock::Validity;
-use crate::fork::Mark;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
+use frazil_base::os::fork::Mark;
+use frazil_base::os::sync::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::atomic::AtomicU64 as Counter;
 
-/// The bit that freezes the next stamp: the lease is gone, and the stamp lies above every gate. Stamps themselves have at most 63 bits.
+/// The bit that freezes the next stamp. The lease has ended, and the stamp is above every gate. Stamps themselves have at most 63 bits.
 const FROZEN: u64 = 1 << 63;
-/// More threads than any process has. Each may be about to hand back one stamp, so the next stamp can fall by this many, or stand this far
-/// above the last one issued.
+/// An upper limit of a process's threads. Each may be about to hand back one stamp. So the next
+/// stamp can fall by this many, or be this far above the last one issued.
 pub(super) const MOST_THREADS: u64 = 1 << 22;
 /// The last stamp that any bound allows. A claim beyond the bound moves the next stamp above it until it is handed back. If a layout's
 /// stamps have 63 bits, many such claims at once could otherwise reach [`FROZEN`].
 pub(super) const LAST: u64 = FROZEN - 1 - MOST_THREADS;
 
-/// The serial of the next lease. Not one of loom's atomics, because it only has to differ for each lease.
+/// The serial of the next lease. It needs no atomic of loom, because it only has to differ for each lease.
 static SERIALS: Counter = Counter::new(0);
 
 /// One node number with the state that makes its IDs unique.
 ///
-/// **The invariant.** A stamp is issued at most once, because it is only ever taken from `next` by an
-/// atomic step that moves `next` past it, and `next` never falls below a stamp that was issued: the
-/// one step down, [`hand_back`](Lease::hand_back), returns a stamp that its caller did not issue and
-/// that nobody claimed after. And no stamp above `bound` is issued: both ways of claiming compare
-/// the claimed stamp with a limit that was cut to `bound`, and `bound` only grows.
+/// **The invariant.** A stamp is issued at most once. It is only ever taken from `next` by an
+/// atomic step that moves `next` past it, and `next` never falls below a stamp that was issued. The
+/// one step down, [`hand_back`](Lease::hand_back), returns a stamp that its caller did not issue
+/// and that no other caller claimed after. Also, no stamp above `bound` is issued: both ways of
+/// claiming compare the claimed stamp with a limit that was cut to `bound`, and `bound` only grows.
 pub(crate) struct Lease {
-    /// The process that holds it. A forked child finds a copy of the lease in its memory, which it must not use.
+    /// The process that holds the lease. A forked child finds a copy of the lease in its memory, which it must not use.
     pub(crate) process: u64,
     /// The generation of the machine for which the process has that number.
     pub(crate) generation: u64,
-    /// Identifies the lease among all of this process. Its [`Owner`] has the same serial.
+    /// The identity of the lease in this process. Its [`Owner`] has the same serial.
     serial: u64,
     /// The bits that the node fields have in every ID.
     pub(crate) node_bits: u64,
@@ -43,7 +43,8 @@ pub(crate) struct Lease {
     gate: Gate,
     /// The lease that this one replaced, owned.
     before: *mut Lease,
-    /// On a cache line of its own: every call writes it. The other fields are read by every call, and change once a tick.
+    /// The stamps, on a separate cache line, because every call writes them. The other fields are
+    /// read by every call, and change once a tick.
     stamps: CachePadded<Stamps>,
 }
 
@@ -64,8 +65,8 @@ unsafe impl Sync for Lease {}
 /// The result of the slow path, for the fast path: read by every call, written once a tick.
 ///
 /// A call may read a `validity` and a `last` of different writes, which is harmless. With a new `validity` and an old `last`, the claim is
-/// discarded and the slow path taken. With a new `last` and an old `validity`, the stamps up to `last` were due: the clock of the thread
-/// that wrote `last` did show its tick.
+/// discarded and the slow path taken. With a new `last` and an old `validity`, the stamps up to `last` were due, because the thread that
+/// wrote `last` saw its tick on the clock.
 struct Gate {
     /// The tick of the clock for which `last` holds, as a [`Validity`].
     validity: AtomicU64,
@@ -73,8 +74,8 @@ struct Gate {
     last: AtomicU64,
     /// The last stamp that the lease allows.
     bound: AtomicU64,
-    /// The number of [recalls](Lease::recall). It is not beside `next`, which all threads write, because owners of blocks read it for every
-    /// ID.
+    /// The number of [recalls](Lease::recall). It is apart from `next`, which all threads write,
+    /// because owners of blocks read it for every ID.
     recalls: AtomicU64,
 }
 
@@ -90,7 +91,7 @@ pub(crate) struct Claim {
 /// The reason why nothing was claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The next stamp lies beyond what is allowed now.
+    /// The next stamp is beyond the allowed ones.
     Full(u64),
     /// The lease was released or lost, or is being replaced.
     Frozen,
@@ -110,7 +111,7 @@ impl Lease {
         Lease { process, generation: 0, serial, node, node_bits, gate, before: std::ptr::null_mut(), stamps }
     }
 
-    /// Returns the lease with the generation for which its process has its number.
+    /// Sets the generation in which the lease's process has its number.
     pub(super) fn of_generation(self, mark: Mark) -> Self {
         Lease { generation: mark.generation_of(self.process), ..self }
     }
@@ -122,7 +123,7 @@ impl Lease {
             return None;
         }
         let stamp = self.stamps.next.fetch_add(1, Ordering::AcqRel);
-        // Checked after the add: whatever happened in between, this stamp is ours alone.
+        // Checked after the add. Whatever happened in between, no other call has this stamp.
         if stamp <= self.gate.last.load(Ordering::Acquire) {
             return Some(stamp);
         }
@@ -130,8 +131,8 @@ impl Lease {
         None
     }
 
-    /// The fast path of a batch: up to `most` of the stamps that the gate still allows, and the validity for which it is open. It takes
-    /// them by compare-and-swap, so it never passes the gate's last stamp.
+    /// The fast path of a batch. Claims up to `most` of the stamps that the gate allows, by compare-and-swap, so it never passes the
+    /// gate's last stamp. Also returns the validity for which the gate is open.
     pub(crate) fn claim_some(&self, most: u64, shows: impl FnOnce(Validity) -> bool) -> Option<(Claim, Validity)> {
         let validity = Validity::from_bits(self.gate.validity.load(Ordering::Acquire));
         if !shows(validity) {
@@ -139,7 +140,7 @@ impl Lease {
         }
         let mut first = self.stamps.next.load(Ordering::Acquire);
         loop {
-            // A frozen stamp lies above `last`, so none is left.
+            // A frozen stamp is above `last`, so none is left.
             let left = (self.gate.last.load(Ordering::Acquire) + 1).checked_sub(first).filter(|left| *left > 0)?;
             let count = most.min(left);
             match self.stamps.next.compare_exchange_weak(first, first + count, Ordering::AcqRel, Ordering::Acquire) {
@@ -157,13 +158,13 @@ impl Lease {
             moving.past(1);
         }
         if stamp >= FROZEN {
-            // A slow caller opened the gate after the freeze.
+            // A slow caller has opened the gate after the freeze.
             self.close_gate();
         }
     }
 
-    /// Moves the next stamp back to one that is not issued, if nobody claimed after it. So a single thread loses no sequence number at the
-    /// end of a tick.
+    /// Moves the next stamp back to an unissued one, if no other caller claimed after it. So a
+    /// single thread loses no sequence number at the end of a tick.
     fn hand_back(&self, stamp: u64) -> bool {
         self.stamps.next.compare_exchange(stamp + 1, stamp, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -198,7 +199,7 @@ impl Lease {
         }
     }
 
-    /// Lets the fast path issue stamps up to `last` while the clock shows the tick of a validity.
+    /// Lets the fast path issue stamps up to `last` while a validity lasts.
     pub(crate) fn open_gate(&self, validity: Validity, last: u64) {
         self.gate.last.store(last.min(self.bound()), Ordering::Release);
         self.gate.validity.store(validity.to_bits(), Ordering::Release);
@@ -209,7 +210,7 @@ impl Lease {
         (Validity::from_bits(self.gate.validity.load(Ordering::Acquire)), self.gate.last.load(Ordering::Acquire))
     }
 
-    /// Sends every call to the slow path, so that calls which fail do not run the stamp ahead.
+    /// Sends every call to the slow path, so that failing calls do not move the stamp ahead.
     pub(crate) fn close_gate(&self) {
         self.gate.validity.store(Validity::NONE.to_bits(), Ordering::Release);
     }
@@ -219,11 +220,10 @@ impl Lease {
         self.raise_from(|_| stamp);
     }
 
-    /// Moves the next stamp up to at least `least` of the present one, and returns the new one. The next stamp never falls below that
-    /// again.
+    /// Moves the next stamp up to at least `least(next)`, and returns the new one. The next stamp never falls below that again.
     ///
     /// It moves by one at least, so that a claim just below it can no longer be handed back. A frozen stamp moves as well, and stays
-    /// frozen: the lease that follows starts above it.
+    /// frozen, because the next lease starts above it.
     pub(crate) fn raise_from(&self, least: impl Fn(u64) -> u64) -> u64 {
         let raised = |next: u64| least(next & !FROZEN).max((next & !FROZEN) + 1);
         let moving = self.stamps.tally.moving();
@@ -233,25 +233,25 @@ impl Lease {
         raised(before)
     }
 
-    /// Begins in a tick above all stamps below `next`.
+    /// Sets the next stamp to a tick above all stamps below `next`.
     fn begin_above(&self, next: u64, sequence_bits: u32) {
         if next > 0 {
             self.raise((((next - 1) >> sequence_bits) + 1) << sequence_bits);
         }
     }
 
-    /// Recalls stamps that were claimed and not issued yet: the rest of each thread's block (`snowflake/local.rs`).
+    /// Recalls stamps that were claimed and not issued yet, which are the rests of the threads' blocks (`snowflake/local.rs`).
     pub(crate) fn recall(&self) {
         self.gate.recalls.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns how often stamps were recalled. An owner of claimed stamps drops them once this has changed since before the claim.
+    /// Returns how often stamps were recalled. An owner of claimed stamps drops them if this has changed since before the claim.
     #[inline]
     pub(crate) fn recalls(&self) -> u64 {
         self.gate.recalls.load(Ordering::Acquire)
     }
 
-    /// The next stamp to be issued; for a frozen lease, the one that would have been next.
+    /// The next stamp to be issued. For a frozen lease, the one that would have been next.
     pub(crate) fn next(&self) -> u64 {
         self.stamps.next.load(Ordering::Acquire) & !FROZEN
     }
@@ -260,13 +260,13 @@ impl Lease {
         self.stamps.next.load(Ordering::Acquire) >= FROZEN
     }
 
-    /// Excludes stamps that a block is about to claim from the number of issued ones, until [`count`](Lease::count).
+    /// Excludes stamps that a block is about to claim from the count of issued ones, until [`count`](Lease::count).
     pub(crate) fn set_aside(&self, stamps: u64) {
         self.stamps.tally.set_aside(stamps);
     }
 
-    /// Counts stamps that were set aside as issued. This may be another lease of the same generator and process, because all tallies are
-    /// added up.
+    /// Counts stamps that were set aside as issued. This may be another lease of the generator in the same process, because all tallies
+    /// are added.
     pub(crate) fn count(&self, stamps: u64) {
         self.stamps.tally.count(stamps);
     }
@@ -281,11 +281,11 @@ impl Lease {
         self.gate.bound.load(Ordering::Acquire)
     }
 
-    /// Ends the lease: no call claims from it any more. Returns the stamp that would have been next;
-    /// every stamp issued under this lease lies below it. Freezing twice is harmless.
+    /// Ends the lease: no call claims from it any more. Returns the stamp that would have been next.
+    /// All stamps that were issued under this lease are below it. Freezing twice is harmless.
     pub(super) fn freeze(&self) -> u64 {
         let next = self.stamps.next.fetch_or(FROZEN, Ordering::AcqRel) & !FROZEN;
-        // Failing calls must not move the stamp: the lease that follows starts above it.
+        // Failing calls must not move the stamp, because the next lease starts above it.
         self.close_gate();
         self.recall();
         next
@@ -296,21 +296,20 @@ impl Lease {
     }
 }
 
-/// The right to extend one lease and to end it. The swap that puts a lease in place returns its owner. There is no other way to get an
-/// owner, and it cannot be copied.
+/// The right to extend one lease and to end it. Only the swap that installs a lease returns its owner, which cannot be copied.
 ///
-/// **The invariant.** A bound that a store confirmed for one slot (a node number's record) reaches only the lease that was swapped
-/// in for that slot: the owner of a lease that was replaced can do nothing any more.
+/// **The invariant.** A bound that a store confirmed for one slot (a node number's record) reaches only the lease that was swapped in
+/// for that slot. The owner of a replaced lease has no effect any more.
 #[must_use = "a lease without its owner is never extended, and ends at its bound"]
 #[derive(Debug)]
 pub(crate) struct Owner {
     serial: u64,
 }
 
-/// The current lease. Old leases live as long as the pointer, because a slow caller may still read them. That is 256 bytes for each
-/// `release_node()`, fork and lost lease.
+/// The current lease. Old leases live as long as the pointer, because a slow caller may still read them. They take 256 bytes for
+/// each `release_node()`, fork and lost lease.
 ///
-/// There is no lock, because a forked child must be able to swap a lease in whatever state it inherited it.
+/// It has no lock, because a forked child must be able to swap a lease that it inherited in any state.
 pub(crate) struct LeasePointer(AtomicPtr<Lease>);
 
 impl LeasePointer {
@@ -326,12 +325,12 @@ impl LeasePointer {
         unsafe { &*self.0.load(Ordering::Acquire) }
     }
 
-    /// Freezes the current lease and puts another in its place. The new one starts in a tick above every stamp of the old one, so IDs keep
+    /// Freezes the current lease, and installs another. The new one starts in a tick above every stamp of the old one, so IDs keep
     /// increasing whatever the new node number is. Returns the new lease's owner.
     ///
-    /// No raise is lost. A thread that raises the stamp of [`get`](LeasePointer::get) and then finds another lease there raises that one
-    /// too. After the pointer has moved, and before the new lease issues anything, the swap reads the old stamp once more. Both sides
-    /// change that stamp, so either the swap sees the raise, or the raising thread sees the new pointer.
+    /// No raise is lost. A thread that raises the stamp of [`get`](LeasePointer::get) and then finds another lease there also raises that
+    /// lease's stamp. After the pointer has moved, and before the new lease issues anything, the swap reads the old stamp once more. Both
+    /// the swap and the thread change that stamp, so either the swap sees the raise, or the thread sees the new pointer.
     ///
     /// One thread of a process swaps at a time: its worker, under its lock.
     pub(super) fn swap(&self, lease: Lease, sequence_bits: u32) -> Owner {
@@ -345,14 +344,13 @@ impl LeasePointer {
         owner
     }
 
-    /// The first half of a swap: puts the new lease in place, frozen. Returns the old lease, and the stamp above which the new one begins.
+    /// The first half of a swap: installs the new lease, frozen. Returns the old lease, and the stamp above which the new one begins.
     fn put(&self, mut lease: Lease, sequence_bits: u32) -> (&Lease, u64) {
         let old = self.get();
         let mut next = old.freeze();
         if old.process != lease.process {
-            // The parent may have been forked between the two halves of a swap. A raise before the fork may then be only in the lease
-            // before.
-            // SAFETY: null, or a lease that was boxed by `new` or here, and lives as long as `self`.
+            // The parent may have been forked between the two halves of a swap. Then only the lease before the old one may have a
+            // raise from before the fork. SAFETY: null, or a lease that was boxed by `new` or here, and lives as long as `self`.
             next = next.max(unsafe { old.before.as_ref() }.map_or(0, Lease::next));
         }
         lease.begin_above(next, sequence_bits);
@@ -369,8 +367,8 @@ impl LeasePointer {
         }
     }
 
-    /// Ends the owner's lease. Returns the stamp that would have been next, which is above all that were issued under the lease. `None` if
-    /// another lease has replaced it: then its last stamp is no longer known.
+    /// Ends the owner's lease. Returns the stamp that would have been next, which is above all stamps issued under the lease. `None` if
+    /// another lease has replaced it, because its last stamp is no longer known.
     pub(crate) fn freeze(&self, owner: &Owner) -> Option<u64> {
         self.owned(owner).map(Lease::freeze)
     }
@@ -398,14 +396,14 @@ impl Drop for LeasePointer {
     fn drop(&mut self) {
         let mut lease = self.0.load(Ordering::Acquire);
         while !lease.is_null() {
-            // SAFETY: each lease was boxed by `new` or `swap`, is in the list once, and nobody borrows
+            // SAFETY: each lease was boxed by `new` or `swap`, is in the list once, and nothing borrows
             // from `self` any more.
             lease = unsafe { Box::from_raw(lease) }.before;
         }
     }
 }
 
-/// The part that a simulation reads and copies.
+/// The part for the simulation, which reads and copies it.
 #[cfg(all(test, not(loom)))]
 impl Lease {
     pub(crate) fn serial(&self) -> u64 {
@@ -415,7 +413,7 @@ impl Lease {
 
 #[cfg(all(test, not(loom)))]
 impl Owner {
-    /// Another machine's, which was copied with this one.
+    /// The owner in a copy of this machine.
     pub(crate) fn copy(&self) -> Self {
         Owner { serial: self.serial }
     }
@@ -423,7 +421,7 @@ impl Owner {
 
 #[cfg(all(test, not(loom)))]
 impl LeasePointer {
-    /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
+    /// Copies the state, as a forked child or a copy of the machine finds it in its memory.
     pub(super) fn copy(&self) -> Self {
         let of = self.get();
         let copied = |atomic: &AtomicU64| AtomicU64::new(atomic.load(Ordering::Acquire));
@@ -444,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_is_claimed_behind_the_gate_alone() {
+    fn batch_is_claimed_only_up_to_the_gate() {
         let lease = Lease::new(1, 0, 0, 16, 100);
         let tick = Validity::of_tick(1);
         let claim = |most, shown| {
@@ -464,16 +462,16 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_never_falls() {
+    fn bound_never_falls() {
         let (pointer, owner) = LeasePointer::new(Lease::new(1, 0, 0, 16, 100));
-        for (bound, stands) in [(200, 200), (150, 200), (201, 201)] {
+        for (bound, held) in [(200, 200), (150, 200), (201, 201)] {
             pointer.extend(&owner, bound);
-            assert_eq!(pointer.get().bound(), stands);
+            assert_eq!(pointer.get().bound(), held);
         }
     }
 
     #[test]
-    fn a_lease_begins_in_a_tick_above_the_one_before_of_which_stamps_were_issued() {
+    fn lease_begins_in_a_tick_above_the_last_issued_stamp() {
         for (issued, first) in [(0, 0), (1, 16), (16, 16), (17, 32)] {
             let (pointer, _owner) = LeasePointer::new(Lease::new(1, 0, 0, issued, 100));
             let _owner = pointer.swap(Lease::new(1, 1, 1 << 4, 0, 100), 4);
@@ -481,9 +479,9 @@ mod tests {
         }
     }
 
-    /// A fork while another thread swaps, of which the child has the first half.
+    /// Forks while another thread swaps, so the child has the first half of the swap.
     #[test]
-    fn what_was_raised_while_a_parent_swapped_holds_in_its_child() {
+    fn raise_during_a_parents_swap_holds_in_the_child() {
         let (pointer, _owner) = LeasePointer::new(Lease::new(1, 0, 0, 16, 100));
         let old = pointer.get();
         pointer.put(Lease::new(1, 1, 1 << 4, 0, 100), 4);

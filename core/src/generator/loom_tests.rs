@@ -1,4 +1,4 @@
-//! loom runs these under every interleaving of their threads (up to three preemptions, or
+//! Tests that loom runs under every interleaving of their threads (up to three preemptions, or
 //! `LOOM_MAX_PREEMPTIONS`):
 //!
 //! ```text
@@ -7,13 +7,13 @@
 
 use super::{Claim, Generator, Lease, LeasePointer};
 use crate::clock::{Clock, Validity};
-use crate::error::ErrorKind;
-use crate::fork;
+use crate::generator::policy::{Policies, Reaction, Start};
+use crate::handle::snowflake::Snowflake;
 use crate::id::Id;
-use crate::layout::Layout;
-use crate::policy::{Policies, Reaction, Start};
-use crate::snowflake::Snowflake;
+use crate::id::layout::Layout;
 use crate::wait::Wait;
+use frazil_base::error::ErrorKind;
+use frazil_base::os::fork;
 use loom::sync::Arc;
 use loom::thread;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
     builder.check(test);
 }
 
-/// Four or so IDs a tick: its end is near.
+/// A generator with about four IDs a tick, so that the end of its tick is near.
 fn generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Arc<Generator> {
     Arc::new(bare_generator(sequence_bits, bound, exhausted))
 }
@@ -44,12 +44,12 @@ fn lease(node: u64, bound: u64) -> Lease {
     Lease::new(fork::mark().current(), node, node << 2, 0, bound)
 }
 
-/// While the clock shows this tick.
+/// Claims one stamp while the clock shows this tick.
 fn claim_one(lease: &Lease, tick: u64) -> Option<u64> {
     lease.claim_one(|validity| validity == Validity::of_tick(tick))
 }
 
-fn next_id(generator: &Generator) -> crate::error::Result<Id> {
+fn next_id(generator: &Generator) -> frazil_base::error::Result<Id> {
     generator.fast_id().map_or_else(|| generator.slow_id(&Wait::from(Duration::ZERO)), Ok)
 }
 
@@ -57,7 +57,7 @@ fn mint(generator: &Generator, count: usize) -> Vec<i64> {
     (0..count).filter_map(|_| next_id(generator).ok()).map(|id| id.get()).collect()
 }
 
-/// Mints like `mint`, but waits for a lease that is being swapped, as a shared generator does.
+/// Mints like `mint`, but also waits while a lease is being swapped, as a shared generator does.
 fn mint_through_a_swap(generator: &Generator, count: usize) -> Vec<i64> {
     let next = || match next_id(generator) {
         Err(error) if error.kind() == ErrorKind::LeaseExhausted => {
@@ -106,7 +106,7 @@ fn loom_batches_and_single_stamps_at_the_gate() {
 }
 
 #[test]
-fn loom_a_batch_is_claimed_while_the_lease_is_swapped() {
+fn loom_batch_is_claimed_while_the_lease_is_swapped() {
     model(|| {
         let ids = generator(3, UNBOUNDED, Reaction::Error);
         let mut minted = mint(&ids, 1);
@@ -131,7 +131,7 @@ fn loom_a_batch_is_claimed_while_the_lease_is_swapped() {
 }
 
 #[test]
-fn loom_a_lone_caller_loses_no_sequence_number() {
+fn loom_lone_caller_loses_no_sequence_number() {
     model(|| {
         let lease = lease(1, UNBOUNDED);
         lease.open_gate(Validity::of_tick(0), 0);
@@ -160,14 +160,14 @@ fn loom_next_while_the_clock_moves() {
     });
 }
 
-/// The clock shows a later tick, and goes back.
+/// Moves the clock to a later tick, and back.
 fn roll_back(ids: &Generator) {
     ids.set_time(20).expect("a manual clock");
     ids.set_time(10).expect("a manual clock");
 }
 
 #[test]
-fn loom_a_late_caller_opens_no_gate_to_a_clock_that_went_back() {
+fn loom_late_caller_opens_no_gate_to_a_clock_that_went_back() {
     model(|| {
         let ids = generator(1, UNBOUNDED, Reaction::Ahead(Some(5)));
         assert_eq!(mint(&ids, 2).len(), 2, "the tick is used up");
@@ -179,10 +179,10 @@ fn loom_a_late_caller_opens_no_gate_to_a_clock_that_went_back() {
     });
 }
 
-/// loom keeps stores in the order in which they ran, but a processor need not: so this looks at what orders the opening of a gate before its
-/// closing, by a thread that has shown a later tick.
+/// Checks the order in which a gate is opened, and closed by a thread that saw a later tick. loom
+/// never reorders stores, but a processor may.
 #[test]
-fn loom_who_shows_a_later_tick_closes_the_gate_after_it_was_opened() {
+fn loom_later_tick_closes_the_gate_after_it_was_opened() {
     model(|| {
         let ids = generator(1, UNBOUNDED, Reaction::Error);
         let (other, reading) = (Arc::clone(&ids), ids.clock.read().expect("it is set"));
@@ -197,7 +197,7 @@ fn loom_who_shows_a_later_tick_closes_the_gate_after_it_was_opened() {
 }
 
 #[test]
-fn loom_a_block_is_not_used_after_the_clock_went_back() {
+fn loom_block_is_not_used_after_the_clock_went_back() {
     model(|| {
         let ids = Snowflake::over(bare_generator(1, UNBOUNDED, Reaction::Ahead(Some(5))));
         assert_eq!(mint(ids.generator(), 2).len(), 2, "the tick is used up");
@@ -213,7 +213,7 @@ fn loom_a_block_is_not_used_after_the_clock_went_back() {
 }
 
 #[test]
-fn loom_nothing_passes_the_bound() {
+fn loom_no_stamp_passes_the_bound() {
     model(|| {
         // The bound is the second stamp of tick 10; `ahead` would allow more.
         let bound = 10 << 2 | 1;
@@ -228,7 +228,7 @@ fn loom_nothing_passes_the_bound() {
 }
 
 #[test]
-fn loom_the_bound_moves_on_while_ids_are_minted() {
+fn loom_bound_is_extended_while_ids_are_minted() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(5)));
         let owner = ids.swap(lease(1, 10 << 2));
@@ -244,7 +244,7 @@ fn loom_the_bound_moves_on_while_ids_are_minted() {
 }
 
 #[test]
-fn loom_a_slot_is_given_back_above_everything_issued() {
+fn loom_slot_is_released_above_every_issued_stamp() {
     model(|| {
         let ids = generator(3, UNBOUNDED, Reaction::Error);
         let other = Arc::clone(&ids);
@@ -260,7 +260,7 @@ fn loom_a_slot_is_given_back_above_everything_issued() {
 }
 
 #[test]
-fn loom_a_raise_is_not_handed_back() {
+fn loom_hand_back_does_not_undo_raise() {
     model(|| {
         let lease = Arc::new(Lease::new(fork::mark().current(), 1, 4, 3, UNBOUNDED));
         lease.open_gate(Validity::of_tick(0), 2);
@@ -314,7 +314,7 @@ fn loom_nothing_is_issued_at_or_below_an_observed_id() {
         let ids = generator(2, UNBOUNDED, Reaction::Error);
         assert_eq!(mint(&ids, 4).len(), 4, "the tick is used up");
         let other = Arc::clone(&ids);
-        // Its claim, the first stamp of tick 11, is handed back.
+        // The claim of the first stamp of tick 11 is handed back.
         let thread = thread::spawn(move || assert_eq!(other.fast_id(), None));
         let theirs = Id::from_bits(11 << 4 | 1 << 2);
         ids.observe(theirs, 1).expect("not too far ahead");
@@ -326,7 +326,7 @@ fn loom_nothing_is_issued_at_or_below_an_observed_id() {
 }
 
 #[test]
-fn loom_an_id_is_observed_while_the_lease_is_swapped() {
+fn loom_id_is_observed_while_the_lease_is_swapped() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let other = Arc::clone(&ids);
@@ -340,14 +340,14 @@ fn loom_an_id_is_observed_while_the_lease_is_swapped() {
 }
 
 #[test]
-fn loom_an_id_that_another_thread_has_passed_is_below_what_follows() {
+fn loom_id_passed_by_another_thread_is_below_later_ids() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let other = Arc::clone(&ids);
         let theirs = |node: u64| Id::from_bits(12 << 4 | node << 2);
         let thread = thread::spawn(move || other.observe(theirs(3), 9).expect("not too far ahead"));
         ids.observe(theirs(2), 9).expect("not too far ahead");
-        // Its node number is the smaller one: only a later tick lies above.
+        // The new node number is smaller, so only a later tick gives higher IDs.
         let _owner = ids.swap(lease(0, UNBOUNDED));
         let mine = mint(&ids, 1);
         thread.join().unwrap();
@@ -356,7 +356,7 @@ fn loom_an_id_that_another_thread_has_passed_is_below_what_follows() {
 }
 
 #[test]
-fn loom_a_swap_does_not_open_what_was_closed() {
+fn loom_swap_does_not_reopen_a_closed_lease() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Error);
         let other = Arc::clone(&ids);
@@ -368,7 +368,7 @@ fn loom_a_swap_does_not_open_what_was_closed() {
 }
 
 #[test]
-fn loom_a_bound_that_is_moved_on_meanwhile_is_no_exhaustion() {
+fn loom_bound_extended_during_a_call_is_not_exhaustion() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let owner = ids.swap(lease(2, 10 << 2));
@@ -383,7 +383,7 @@ fn loom_a_bound_that_is_moved_on_meanwhile_is_no_exhaustion() {
 }
 
 #[test]
-fn loom_who_owned_a_lease_that_was_replaced_moves_no_bound() {
+fn loom_owner_of_a_replaced_lease_moves_no_bound() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let stale = ids.swap(lease(2, UNBOUNDED));
@@ -413,9 +413,9 @@ fn loom_calls_that_fail_do_not_run_a_frozen_stamp_ahead() {
     });
 }
 
-/// A reader beside threads that enter a tick, find it used up, and pass over an observed ID.
+/// Reads the count beside threads that enter a tick, find it used up, and pass over an observed ID.
 #[test]
-fn loom_what_is_counted_is_what_was_issued() {
+fn loom_issued_count_matches_issued_ids() {
     model(|| {
         let ids = generator(1, UNBOUNDED, Reaction::Error);
         let mine = mint(&ids, 1).len();
@@ -423,31 +423,31 @@ fn loom_what_is_counted_is_what_was_issued() {
         let thread = thread::spawn(move || mint(&other, 2).len());
         ids.set_time(11).expect("a manual clock");
         let mine = mine + mint(&ids, 1).len();
-        // A stamp that the other thread takes counts at once, also one that it hands back.
-        let told = ids.issued();
-        assert!((mine as u64..=mine as u64 + 2).contains(&told), "{told} of {mine} and more");
+        // A stamp that the other thread takes counts at once, even if the thread hands it back.
+        let counted = ids.issued();
+        assert!((mine as u64..=mine as u64 + 2).contains(&counted), "{counted} of {mine} and more");
         let all = (mine + thread.join().unwrap()) as u64;
         assert_eq!(ids.lease.issued(fork::mark().current()), Some(all));
     });
 }
 
 #[test]
-fn loom_what_is_counted_outlives_a_swap() {
+fn loom_issued_count_survives_a_swap() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(None));
         let other = Arc::clone(&ids);
         let thread = thread::spawn(move || mint_through_a_swap(&other, 2).len() as u64);
         let _owner = ids.swap(lease(2, UNBOUNDED));
-        let told = ids.issued();
+        let counted = ids.issued();
         let all = thread.join().unwrap();
-        assert!(told <= all + 1, "{told} of {all}");
+        assert!(counted <= all + 1, "{counted} of {all}");
         assert_eq!(ids.lease.issued(fork::mark().current()), Some(all));
     });
 }
 
-/// A reader that has seen what a move skips has seen the move begin.
+/// A reader that has seen the stamps skipped by a move has also seen the beginning of the move.
 #[test]
-fn loom_nothing_is_counted_of_a_move_that_is_under_way() {
+fn loom_move_under_way_counts_nothing() {
     model(|| {
         let pointer = Arc::new(LeasePointer::new(lease(1, UNBOUNDED)).0);
         let other = Arc::clone(&pointer);

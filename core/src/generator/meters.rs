@@ -1,18 +1,18 @@
-//! Counters of a generator beside its IDs, on the slow path alone.
+//! Counters of a generator, which only the slow path updates.
 
 use super::Generator;
 use super::lease::Lease;
-use crate::clock::system_ms;
-use crate::error::ErrorKind;
-use crate::event::{self, Level};
-use crate::policy::Reaction;
-use crate::time::show_instant;
+use crate::generator::policy::Reaction;
+use crate::observe::event::{self, Level};
+use frazil_base::error::ErrorKind;
+use frazil_base::time::show_instant;
+use frazil_base::time::system_ms;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The time before the end of a layout from which on an event warns of it.
+/// The time before a layout's end at which an event begins to warn of it.
 pub(super) const YEAR_MS: u64 = 365 * 24 * 3_600_000;
-/// The number of times that a reading is repeated while a thread moves the stamp.
+/// The number of times that a reading is repeated, because a thread may be moving the stamp.
 const ATTEMPTS: usize = 1_000;
 
 /// The counts of one process.
@@ -29,9 +29,9 @@ pub(crate) struct Meters {
     borrowed_to: AtomicU64,
     /// The tick that the clock showed before it last went back. Until the clock has passed it, this is still the same rollback.
     back_from: AtomicU64,
-    /// The highest number of issued IDs that was reported: it must not fall.
-    told: AtomicU64,
-    told_of_end: AtomicBool,
+    /// The highest number of issued IDs that was reported. The reported number must not fall.
+    reported: AtomicU64,
+    reported_end: AtomicBool,
 }
 
 impl Generator {
@@ -40,7 +40,7 @@ impl Generator {
         self.meters.get(|| Ok(Meters::default())).expect("nothing here can fail")
     }
 
-    /// Notes the clock's tick on the slow path, where `seen` was the highest tick before.
+    /// Records the clock's tick on the slow path. `seen` was the highest tick before.
     pub(super) fn note_clock(&self, lease: &Lease, now: u64, seen: u64) {
         if now < seen {
             self.note_rollback(now, seen);
@@ -54,7 +54,7 @@ impl Generator {
         }
     }
 
-    /// Counts the ticks up to that of the last stamp which the clock had not shown.
+    /// Counts the ticks that the stamps have borrowed: those up to the last stamp's tick that the clock had not shown.
     fn note_borrowed(&self, lease: &Lease, seen: u64) {
         let last = self.last_tick_of(lease);
         if last > seen {
@@ -77,10 +77,9 @@ impl Generator {
             counts.rollbacks.fetch_add(1, Relaxed);
             let rollback = self.policies.rollback;
             let (node, policy) = (self.lease.get().node, rollback.to_string());
-            event::tell(Level::Warning, event::CLOCK_ROLLBACK, || {
-                let text = format!(
-                    "the clock went back by {back_ms} ms, and rollback={policy} says what the generator of node number {node} does"
-                );
+            event::emit(Level::Warning, event::CLOCK_ROLLBACK, || {
+                let text =
+                    format!("the clock went back by {back_ms} ms; rollback={policy} decides what the generator of node number {node} does");
                 (text, vec![("node", node.to_string()), ("back_ms", back_ms.to_string()), ("rollback", policy)])
             });
         }
@@ -88,10 +87,10 @@ impl Generator {
 
     #[cold]
     fn note_end(&self) {
-        if self.meters().told_of_end.swap(true, Relaxed) {
+        if self.meters().reported_end.swap(true, Relaxed) {
             return;
         }
-        event::tell(Level::Warning, event::LAYOUT_ENDING, || {
+        event::emit(Level::Warning, event::LAYOUT_ENDING, || {
             let (node, ends) = (self.lease.get().node, self.layout.expires_at_ms().map_or_else(String::new, show_instant));
             let text = format!("the layout of node number {node} ends at {ends}: no ID can be made from then on");
             (text, vec![("node", node.to_string()), ("ends", ends)])
@@ -117,17 +116,17 @@ impl Generator {
         self.meters().borrowed_ticks.load(Relaxed)
     }
 
-    /// The instant that the clock shows; the system's time for a manual clock that is not set.
+    /// The time that the clock shows. For a manual clock that is not set, the system's time.
     pub(crate) fn shown_ms(&self) -> i64 {
         self.clock.read().map_or_else(|_| system_ms(), |reading| reading.unix_ms)
     }
 
-    /// The tick that the clock shows. After the layout's end it is ahead of every ID.
+    /// The tick that the clock shows. After the layout's end, it is ahead of every ID.
     fn shown_tick(&self) -> u64 {
         self.layout.tick_of(self.shown_ms()).unwrap_or_else(|error| if error.kind() == ErrorKind::LayoutExpired { u64::MAX } else { 0 })
     }
 
-    /// Returns how many ticks the last ID lies ahead of the clock.
+    /// Returns how many ticks the last ID is ahead of the clock.
     pub(crate) fn drift_ticks(&self) -> u64 {
         let begun = self.own_lease().filter(|_| self.issued() > 0);
         begun.map_or(0, |lease| self.last_tick_of(lease).saturating_sub(self.shown_tick()))
@@ -135,20 +134,20 @@ impl Generator {
 
     /// Returns how many IDs this process has issued.
     ///
-    /// The number is exact when no call is under way. A call counts from the moment at which it takes a stamp, even if it is then refused
-    /// and hands the stamp back. A reading at that moment is one too high until another ID is issued. It is not corrected, because a number
-    /// that exporters have seen must not fall. The IDs of a block of [`local`](crate::Snowflake::local) count once the handle has left the
+    /// The number is exact while no call is in progress. A call counts from the moment it takes a stamp, even if it is then refused and
+    /// hands the stamp back. A reading in between stays one too high until another ID is issued. It is not corrected, because a number that
+    /// exporters have seen must not fall. The IDs of a block of [`local`](crate::Snowflake::local) count once the handle has left the
     /// block, so that nothing shared is written for each ID.
     pub(crate) fn issued(&self) -> u64 {
-        let told = &self.meters().told;
+        let reported = &self.meters().reported;
         for _ in 0..ATTEMPTS {
             if let Some(issued) = self.lease.issued(self.mark.current()) {
-                // The number is below 0 while a first block is set aside.
+                // The number is negative while a first block is set aside.
                 let issued = (issued as i64).max(0) as u64;
-                return told.fetch_max(issued, Relaxed).max(issued);
+                return reported.fetch_max(issued, Relaxed).max(issued);
             }
-            crate::sync::yield_now();
+            frazil_base::os::sync::yield_now();
         }
-        told.load(Relaxed)
+        reported.load(Relaxed)
     }
 }

@@ -1,14 +1,14 @@
 //! The lock-free generator: it turns a clock, a layout and a lease into stamps, and stamps into IDs.
 //!
 //! A *stamp* is a tick and a sequence as one integer, `tick << sequence_bits | sequence`. The fast path checks that the tick still lasts
-//! and takes a stamp with one `fetch_add`. Every case other than "the same tick, with room in it" takes the slow path. Only the slow path
-//! reads the wall clock and knows the policies.
+//! and takes a stamp with one `fetch_add`. If the tick is over or has no room, it takes the slow path. Only the slow path reads the wall
+//! clock and knows the policies.
 //!
 //! - The *gate* is set by the slow path for the fast path. It has a [`Validity`], and the last stamp that may be issued as long as that
-//!   holds. A validity is a time for which the clock surely shows one tick: a range of the processor's counter, or the tick itself, for
-//!   which the fast path reads the clock.
-//! - A lease belongs to one process. A [`Mark`] (`fork.rs`) tells whether this is still that process, and not a forked child or a copy of
-//!   it. The mark is checked after a claim, and before the claimed stamp is issued.
+//!   holds. A validity is a time in which the clock certainly shows one tick. It is a range of the processor's counter, or the tick
+//!   itself, for which the fast path reads the clock.
+//! - A lease belongs to one process. A [`Mark`] (`fork.rs`) shows whether the running process is still that one, and not a forked child
+//!   or a copy. The mark is checked after a claim, and before the claimed stamp is issued.
 //! - A generator calls no store. A call fails if the lease is used up, or belongs to a parent process. `SharedGenerator`
 //!   (`lease/shared.rs`) then has the lease extended or replaced, and repeats the call.
 
@@ -17,29 +17,30 @@ mod lease;
 mod loom_tests;
 mod meters;
 mod observe;
+pub(crate) mod policy;
 mod tally;
 mod wait;
 
 pub(crate) use lease::{Claim, Lease, LeasePointer, Owner};
 pub(crate) use observe::check_observed;
 
-use crate::clock::{Clock, Counts, Reading, Validity};
-use crate::error::{Error, ErrorKind, Result};
-use crate::fork::{self, Mark, PerProcess, Written};
+use crate::clock::{Clock, CountRange, Reading, Validity};
+use crate::generator::policy::{Policies, Reaction, Start};
 use crate::id::Id;
-use crate::layout::Layout;
-use crate::policy::{Policies, Reaction, Start};
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::id::layout::Layout;
 use crate::wait::Wait;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::os::fork::{self, Mark, PerProcess, Written};
+use frazil_base::os::sync::{AtomicBool, AtomicU64, Ordering};
 use lease::Refused;
 use meters::Meters;
 use std::ops::Range;
 use std::time::Duration;
 use wait::{Refusal, Waiting};
 
-/// The bound of a fixed number: none but the layout's end.
+/// The bound of a fixed number, which only the layout's end limits.
 pub(crate) const UNBOUNDED: u64 = lease::LAST;
-/// Above every stamp.
+/// A value above every stamp.
 const NOT_BEGUN: u64 = u64::MAX;
 
 /// The state of one layout and node number in a process. All methods take `&self`.
@@ -54,14 +55,15 @@ pub(crate) struct Generator {
     seen: AtomicU64,
     /// The number of ticks that the clock has entered with an ID, for `start=alternate`.
     entered: AtomicU64,
-    /// The first stamp of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
+    /// The first stamp, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
     first: AtomicU64,
-    /// A lower limit of all later IDs: an observed ID below it changes nothing (`observe.rs`).
+    /// A lower limit of all later IDs. An observed ID below it changes nothing (`observe.rs`).
     passed: AtomicU64,
     closed: AtomicBool,
     /// The first tick in which a fixed number may issue; `None` for a leased number, which starts above its record's bound.
     opens_in: Option<u64>,
-    /// The first tick of the layout's last year, which each slow path compares: computing it there costs every ID half an instruction.
+    /// The first tick of the layout's last year. Every slow path compares it, and computing it there would cost each ID half an
+    /// instruction.
     last_year: u64,
     meters: PerProcess<Meters>,
 }
@@ -94,7 +96,7 @@ impl Packing {
             let run = self.run(node_bits, &(stamp..stamp + places.len() as u64));
             let (tick, later) = places.split_at_mut(run.count as usize);
             let mut next = run.first.get() as u64;
-            // This loop only adds, so the compiler vectorizes it: a fourth of the time of composing each ID.
+            // This loop only adds, so the compiler vectorizes it. It takes a fourth of the time of composing each ID.
             for place in tick {
                 *place = Id::from_bits(next).into();
                 next = next.wrapping_add(run.step);
@@ -115,7 +117,7 @@ pub(crate) struct Run {
 pub(crate) struct Claimed<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) stamps: Claim,
-    /// The validity of the tick in which they were claimed.
+    /// The validity of the tick in which the stamps were claimed.
     pub(crate) validity: Validity,
 }
 
@@ -161,7 +163,7 @@ impl Generator {
     }
 
     /// Moves a fixed number's stamp to the start of its first tick. Usually a claim draws the start policy's sequence when the clock enters
-    /// a tick. With `lag` a claim sees the clock enter this tick only that much later, so the sequence is drawn here.
+    /// a tick. With `lag`, claims see the clock enter this tick later by the lag, so the sequence is drawn here.
     pub(crate) fn begin(&self, tick: u64) {
         let start = match self.policies.start {
             Start::Random(n) if self.policies.lag_ms > 0 => fastrand::u64(..n),
@@ -174,7 +176,7 @@ impl Generator {
         self.first.store(lease.next(), Ordering::Relaxed);
     }
 
-    /// Refuses in a forked child, and in a copy of the machine, because the original continues to mint with this number.
+    /// Refuses in a forked child or a copy of the machine, because the original continues to mint with this number.
     pub(crate) fn check_process(&self) -> Result<()> {
         let Lease { node, process, .. } = self.lease.get();
         if self.mark.is_still(*process) {
@@ -209,24 +211,24 @@ impl Generator {
         self.mark.is_of(&lease.process, &lease.generation).then(|| self.packing.id(lease.node_bits, stamp))
     }
 
-    /// The slow path: the next ID. Waits as the policies say, and no longer than the caller's limit.
+    /// The slow path: the next ID. Waits as the policies require, at most until the caller's limit.
     pub(crate) fn slow_id(&self, wait: &Wait<'_>) -> Result<Id> {
         let claimed = self.claim_by_the_clock(1, wait)?;
         Ok(self.packing.id(claimed.lease.node_bits, claimed.stamps.first))
     }
 
-    /// Fills the rest of a buffer with ascending IDs, in as many claims as that takes. `written` counts the IDs that are already there.
+    /// Fills the rest of a buffer with ascending IDs, in as many claims as necessary. `written` counts the IDs that the buffer already has.
     pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], written: &mut Written, wait: &Wait<'_>) -> Result<()> {
         let mut at = written.count();
         while at < buffer.len() {
             wait.check_open()?;
             let Claimed { lease, stamps, .. } = self.claim((buffer.len() - at) as u64, wait)?;
             let count = stamps.count as usize;
-            // A claim that waited may have run code of the caller, and that may have forked: this may be the child.
+            // A claim that waited may have run code of the caller, which may have forked. This may be the child.
             at = written.count_in(lease.process);
             self.packing.fill(lease.node_bits, stamps.first, &mut buffer[at..at + count]);
             at = written.wrote(count);
-            // A copy of the machine that was made during this loop makes all IDs again.
+            // A copy of the machine made during this loop makes all IDs again.
             if at == buffer.len() && !self.mark.is_of(&lease.process, &lease.generation) {
                 at = written.count();
             }
@@ -237,7 +239,7 @@ impl Generator {
     /// Claims 1 to `most` stamps, for every kind of batch.
     pub(crate) fn claim(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
         let lease = self.lease.get();
-        // An open gate saves reading the system's clock, which is half of the cost of a claim.
+        // Claiming through an open gate saves reading the system's clock, which is half of the cost of a claim.
         if let Some((stamps, validity)) = lease.claim_some(most, |validity| self.shows(validity))
             && self.mark.is_of(&lease.process, &lease.generation)
         {
@@ -253,8 +255,8 @@ impl Generator {
         loop {
             let lease = self.lease.get();
             self.check_process()?;
-            // `seen` is loaded before the clock is read. So a reading below it is a real rollback, and not an old reading of a thread that
-            // was overtaken.
+            // `seen` is loaded before the clock is read. So a reading below it is a real rollback, and not the old reading of a slow
+            // thread.
             let seen = self.seen.load(Ordering::SeqCst);
             let reading = self.clock.read()?;
             let now = self.layout.tick_of(reading.unix_ms)?;
@@ -280,7 +282,8 @@ impl Generator {
                     return Ok(Claimed { lease, stamps, validity });
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),
-                // The lease was released, or is being swapped for another one. `SharedGenerator` waits for that one, and repeats the call.
+                // The lease was released, or is being swapped for another one. `SharedGenerator` waits for the new lease, and repeats the
+                // call.
                 Err(Refused::Frozen) => {
                     lease.close_gate();
                     return Err(Error::new(ErrorKind::LeaseExhausted, "the lease was given up"));
@@ -290,8 +293,8 @@ impl Generator {
                 Err(Refused::Full(_)) if self.seen.load(Ordering::SeqCst) > now.max(seen) => {}
                 Err(Refused::Full(stamp)) => {
                     lease.close_gate();
-                    // True if the policies allow the stamp, so the bound refused it (and may have been extended since), or if the bound
-                    // refuses it now.
+                    // True if the policies allow the stamp, so the bound has refused it (and may have been extended since), or if the
+                    // bound refuses it now.
                     let by_lease = stamp <= limit || stamp > lease.bound();
                     let refusal = Refusal { stamp, by_lease, now, seen, reaction, ahead };
                     self.wait_or_refuse(refusal, &mut waiting)?;
@@ -300,7 +303,7 @@ impl Generator {
         }
     }
 
-    /// Lets the fast path issue stamps up to `limit` in the tick `now` of a reading. An open gate that allows just that is kept.
+    /// Lets the fast path issue stamps up to `limit` in the tick `now` of a reading. A gate that already allows exactly this is kept.
     fn open_gate(&self, lease: &Lease, limit: u64, reading: &Reading, now: u64, seen: u64) -> Validity {
         let (validity, last) = lease.gate();
         if last == limit.min(lease.bound()) && self.clock.showed(validity, reading, now) {
@@ -311,8 +314,8 @@ impl Generator {
             return validity;
         }
         lease.open_gate(validity, limit);
-        // This gate must not stay open if another thread has read a later tick since this reading and the clock then went back. A thread
-        // that reads a later tick from here on closes the gate, or opens it anew, after this check.
+        // If another thread has read a later tick since this reading, and then the clock went back, this gate must not stay open. A
+        // thread that reads a later tick after this check closes the gate or opens it anew.
         if self.seen.fetch_max(now, Ordering::SeqCst) > now.max(seen) {
             lease.close_gate();
         }
@@ -327,25 +330,25 @@ impl Generator {
 
     /// Returns whether, by the processor's counter alone, the clock still shows the tick of these counts.
     #[inline(always)]
-    pub(crate) fn counter_shows(&self, counts: Counts) -> bool {
+    pub(crate) fn counter_shows(&self, counts: CountRange) -> bool {
         self.clock.counter_shows(counts)
     }
 
     /// Returns whether the clock, read again, still shows the tick of a validity. `seen` is the highest tick at the thread's earlier
-    /// reading: if it has risen since, the clock has been in another tick. False for a validity of counts, which only the counter can
-    /// judge.
+    /// reading. If it has risen since, the clock has been in another tick. False for a validity of counts, which only the counter can
+    /// check.
     pub(crate) fn still_shows(&self, validity: Validity, seen: u64) -> bool {
         !validity.is_of_counts() && self.shows(validity) && self.seen() == seen
     }
 
-    /// The first sequence of a tick that the clock enters, where `next` is the next stamp so far.
+    /// The first sequence of a tick that the clock enters. `next` is the next stamp so far.
     fn start_after(&self, next: u64) -> u64 {
         let entered = self.entered.load(Ordering::Relaxed);
         match self.policies.start {
             Start::Zero => 0,
             Start::Alternate(n) => entered % (n + 1),
             Start::Random(n) => fastrand::u64(..n),
-            // The very first tick has no tick to continue from.
+            // The first tick of all has no tick to continue from.
             Start::Continue(_) if next <= self.first.load(Ordering::Relaxed) => 0,
             Start::Continue(n) => (((next - 1) & self.layout.sequence().max()) + 1) % n,
         }
@@ -362,7 +365,7 @@ impl Generator {
         self.mark
     }
 
-    /// The lowest stamp that may be issued at a tick: the first one of the tick that lies `lag` before it.
+    /// The lowest stamp that may be issued at a tick. It begins the tick that is `lag` earlier.
     fn floor(&self, now: u64) -> u64 {
         self.first_stamp(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)))
     }
@@ -376,7 +379,7 @@ impl Generator {
         self.seen.load(Ordering::Relaxed)
     }
 
-    /// The tick that the clock shows now; 0 for a clock that cannot be read, or shows a time that no ID can have.
+    /// The tick that the clock shows now. 0 if the clock cannot be read, or shows a time that no ID can have.
     pub(crate) fn tick_or_zero(&self) -> u64 {
         self.clock.read().and_then(|now| self.layout.tick_of(now.unix_ms)).unwrap_or(0)
     }
@@ -392,12 +395,11 @@ impl Generator {
         self.has_lease() && lease.next().max(self.floor(self.tick_or_zero())) <= lease.bound()
     }
 
-    /// Returns the clock's time.
     pub(crate) fn unix_ms(&self) -> i64 {
         self.clock.unix_ms()
     }
 
-    /// The tick that the clock shows now. Not inlined, because it is not called where the processor has a counter.
+    /// The tick that the clock shows now. Not inlined, because it is not used if the processor has a counter.
     #[inline(never)]
     fn tick(&self) -> u64 {
         self.layout.tick_unchecked(self.clock.unix_ms())
@@ -408,7 +410,7 @@ impl Generator {
         self.packing.run(node_bits, stamps)
     }
 
-    /// Returns the time until a clock that went back allows the next ID; zero where it did not.
+    /// Returns the time until a clock that went back allows the next ID. Zero if it did not go back.
     pub(crate) fn due_in(&self) -> Result<Duration> {
         let now = self.layout.tick_of(self.clock.read()?.unix_ms)?;
         let seen = self.seen();
@@ -426,7 +428,7 @@ impl Generator {
         let now = self.layout.tick_of(self.clock.read()?.unix_ms)?;
         let floor = self.floor(now);
         let lease = self.lease.get();
-        // The bound of a guarded number is 0 until its first ID, so it says nothing.
+        // The bound of a guarded number is 0 until its first ID, so it does not count.
         let bound = if self.opens_in.is_some() { UNBOUNDED } else { lease.bound() };
         let limit = (self.first_stamp(now) | self.layout.sequence().max()).min(bound);
         let next = lease.next();
@@ -444,13 +446,13 @@ impl Generator {
         self.check_process()?;
         self.clock.set(unix_ms)?;
         if let Ok(tick) = self.layout.tick_of(unix_ms) {
-            // A fixed number's credit grows from here. The tick has begun already, because the program sets the time.
+            // A fixed number's credit grows from here. The tick has begun, because the program sets the time.
             if self.first.load(Ordering::Relaxed) == NOT_BEGUN {
                 self.begin(tick);
             }
             self.seen.fetch_max(tick, Ordering::SeqCst);
         }
-        // Every change of the time takes the slow path, because it may be a rollback to a tick for which the gate is still open.
+        // Every change of the time closes the gate, because it may be a rollback to a tick for which the gate is still open.
         self.lease.get().close_gate();
         Ok(())
     }
@@ -458,15 +460,16 @@ impl Generator {
     /// Replaces the lease by another one: [`LeasePointer::swap`].
     pub(crate) fn swap(&self, lease: Lease) -> Owner {
         let owner = self.lease.swap(lease.of_generation(self.mark), self.layout.sequence().bits());
-        // A concurrent `close` may have frozen the new lease before the swap thawed it.
+        // A concurrent `close` may have frozen the new lease before the swap unfroze it.
         if self.closed.load(Ordering::Acquire) {
             self.lease.get().freeze();
         }
         owner
     }
 
-    /// Returns how many ticks ahead of the clock stamps may be issued at this instant. While the clock is behind the highest time that it
-    /// has shown, `rollback` decides, and otherwise `exhausted`.
+    /// Returns how many ticks ahead of the clock stamps may be issued at this instant. `rollback`
+    /// decides while the clock is before the highest time that it has shown, and `exhausted`
+    /// otherwise.
     pub(crate) fn ahead_ticks(&self, now: u64) -> u64 {
         self.reaction(now, self.seen()).ahead_ticks(&self.layout)
     }
@@ -475,13 +478,13 @@ impl Generator {
         if now < seen { self.policies.rollback } else { self.policies.exhausted }
     }
 
-    /// Ends the lease for good; every later call is `CLOSED`. Returns the stamp that would have been the next.
+    /// Ends the lease permanently; every later call is `CLOSED`. Returns the stamp that would have been the next.
     pub(crate) fn close(&self) -> u64 {
         self.closed.store(true, Ordering::Release);
         loop {
             let lease = self.lease.get();
             let next = lease.freeze();
-            // As in `pass` (`observe.rs`): a swap reads the old stamp last. So either the swap sees this freeze, or this call sees the new
+            // As in `pass` (`observe.rs`), a swap reads the old stamp last. So either the swap sees this freeze, or this call sees the new
             // lease.
             if std::ptr::eq(lease, self.lease.get()) {
                 return next;
@@ -492,7 +495,7 @@ impl Generator {
 
 #[cfg(all(test, not(loom)))]
 impl Generator {
-    /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
+    /// Copies the state, as a forked child or a copy of the machine finds it in its memory.
     pub(crate) fn copy(&self, clock: Clock, mark: Mark) -> Self {
         let copied = |atomic: &AtomicU64| AtomicU64::new(atomic.load(Ordering::SeqCst));
         Generator {

@@ -1,16 +1,16 @@
-//! Taking over from another generator: issuing only IDs above one of its IDs.
+//! Takeover from another generator: issues only IDs above one of its IDs.
 
 use super::Generator;
 use super::lease::MOST_THREADS;
-use crate::error::{Error, ErrorKind, Result};
+use crate::generator::policy::Policies;
 use crate::id::Id;
-use crate::layout::Layout;
-use crate::policy::Policies;
-use crate::sync::Ordering;
-use crate::time::{show_duration, show_instant};
+use crate::id::layout::Layout;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::os::sync::Ordering;
+use frazil_base::time::{show_duration, show_instant};
 
-/// Refuses an ID that is more than `drift` ticks ahead of the clock's tick `now`, and an ID that leaves none above it. `now` is `None` for
-/// a manual clock that is not set. Returns the ID's tick.
+/// Refuses an ID that is more than `drift` ticks ahead of the clock's tick `now`, and an ID that has no valid ID above it. `now` is `None`
+/// for a manual clock that is not set. Returns the ID's tick.
 ///
 /// # Errors
 /// `ID_INVALID`, `OUT_OF_RANGE`, `LAYOUT_EXPIRED`.
@@ -35,7 +35,7 @@ pub(crate) fn check_observed(name: &str, id: Id, layout: &Layout, policies: Poli
 }
 
 impl Generator {
-    /// Never issues an ID at or below `id` from now on. `id` may be at most `drift` ticks ahead of the clock.
+    /// Prevents IDs at or below `id` from now on. `id` may be at most `drift` ticks ahead of the clock.
     ///
     /// # Errors
     /// As [`check_observed`]; `CLOCK_NOT_SET`, `BEFORE_EPOCH`, `LAYOUT_EXPIRED` for the clock.
@@ -51,18 +51,18 @@ impl Generator {
         Ok(())
     }
 
-    /// Moves the stamp so that every later ID is above `id`, whose tick is `tick`. The stamp moves to the next tick, because a lease that
-    /// is swapped in may have any node number, and the generator that issued `id` may have issued more IDs in its tick.
+    /// Moves the stamp so that every later ID is above `id`, whose tick is `tick`. The stamp moves to the next tick. The node number
+    /// of the next lease may be smaller, and the generator that issued `id` may have issued more IDs in that tick.
     pub(crate) fn pass(&self, id: Id, tick: u64) {
-        // If every observed ID moved the stamp, the ticks of the clock, and with them the lease, would be used up.
+        // If every observed ID moved the stamp, the ticks of the clock would be used up, and so would the lease.
         if (id.get() as u64) < self.passed.load(Ordering::Acquire) {
             return;
         }
         let above = self.first_stamp(tick + 1);
         loop {
             let lease = self.lease.get();
-            // A stamp that is far above the ID need not move. A stamp that is near moves at least by one. Otherwise claims that are handed
-            // back could let it fall below the ID, and a swap would not notice.
+            // A stamp far above the ID need not move. A stamp near the ID moves at least by one. Otherwise claims that are handed back
+            // could move it below the ID, and a swap would not notice.
             let next = match lease.next() < above + MOST_THREADS {
                 true => lease.raise_from(|next| if self.is_below(id, lease.node_bits, next) { 0 } else { above }),
                 false => above,
@@ -77,12 +77,12 @@ impl Generator {
         }
     }
 
-    /// Returns whether an ID lies below the one of a stamp.
+    /// Returns whether an ID is below that of a stamp.
     fn is_below(&self, id: Id, node_bits: u64, stamp: u64) -> bool {
         id < self.least_id(node_bits, stamp)
     }
 
-    /// The ID of a stamp. The stamp after the layout's last one has no ID, and gives the last ID.
+    /// The ID of a stamp. The stamp after the layout's last one has no ID, and yields the last ID.
     fn least_id(&self, node_bits: u64, stamp: u64) -> Id {
         let last = self.first_stamp(self.layout.last_tick()) | self.layout.sequence().max();
         self.packing.id(node_bits, stamp.min(last))

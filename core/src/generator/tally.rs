@@ -1,22 +1,21 @@
-//! The number of issued stamps of a lease: a thread that moves the stamp counts the stamps that it skips.
+//! The number of issued stamps of a lease. A thread that moves the stamp counts the skipped stamps.
 
-use crate::sync::{AtomicU64, Ordering};
+use frazil_base::os::sync::{AtomicU64, Ordering};
 
-/// The number of stamps below the next one that were not issued: those before the first, those that were left in a tick when the clock
-/// entered another, and those that an observed ID skipped. All other stamps below the next one were issued, so nothing has to be counted
-/// for each ID.
+/// The number of stamps below the next one that were not issued: those before the first one, the rest of each tick that the clock left,
+/// and those that an observed ID skipped. All other stamps below the next one were issued, so nothing has to be counted for each ID.
 ///
-/// **Why a reading is exact.** The next stamp and `skipped` are loaded one after the other, and belong together if no move was under way.
+/// **A reading is exact.** The next stamp and `skipped` are loaded one after the other, and belong together if no move was in progress.
 /// `done` is loaded first, and `begun` last. A reader that sees a move in the stamp or in `skipped` also sees it in `begun`. A reader that
-/// sees it in `done` sees it in both the stamp and `skipped`. So if `begun` and `done` are equal, the reading contains each move wholly or
-/// not at all, and is the number of stamps that were issued when the stamp was loaded.
+/// sees a move in `done` sees it in both the stamp and `skipped`. So if `begun` and `done` are equal, the reading contains each move
+/// wholly or not at all. It is the number of stamps issued when the stamp was loaded.
 pub(super) struct Tally {
     begun: AtomicU64,
     skipped: AtomicU64,
     done: AtomicU64,
 }
 
-/// A move of the stamp, which is under way until this is dropped.
+/// A move of the stamp, which is in progress until this is dropped.
 pub(super) struct Moving<'a>(&'a Tally);
 
 impl Tally {
@@ -40,7 +39,8 @@ impl Tally {
         self.skipped.fetch_sub(stamps, Ordering::AcqRel);
     }
 
-    /// Returns how many stamps were issued below the one that `next` loads; `None` during a move. Below 0 (it wraps) while stamps are set aside.
+    /// Returns how many stamps were issued below the stamp that `next` loads; `None` during a move.
+    /// Below 0 (it wraps) while stamps are set aside.
     pub(super) fn issued(&self, next: impl FnOnce() -> u64) -> Option<u64> {
         let done = self.done.load(Ordering::Acquire);
         let skipped = self.skipped.load(Ordering::Acquire);
@@ -48,7 +48,7 @@ impl Tally {
         (self.begun.load(Ordering::Acquire) == done).then(|| next.wrapping_sub(skipped))
     }
 
-    /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
+    /// Copies the state, as a forked child or a copy of the machine finds it in its memory.
     #[cfg(all(test, not(loom)))]
     pub(super) fn copy(&self) -> Self {
         let copied = |atomic: &AtomicU64| AtomicU64::new(atomic.load(Ordering::SeqCst));

@@ -1,12 +1,12 @@
-//! The lack of room for another ID: waits for the clock, or refuses.
+//! The reaction to a lack of room for another ID: waits for the clock, or refuses.
 
 use super::Generator;
 use super::lease::LAST;
-use crate::error::{Error, ErrorKind, Result};
-use crate::policy::Reaction;
-use crate::sync::Ordering;
-use crate::time::show_instant;
+use crate::generator::policy::Reaction;
 use crate::wait::Wait;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::os::sync::Ordering;
+use frazil_base::time::show_instant;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ pub(super) struct Refusal {
     /// The highest tick that the clock had shown before.
     pub(super) seen: u64,
     pub(super) reaction: Reaction,
-    /// The number of ticks that the reaction lets the stamp run ahead.
+    /// The number of ticks that the reaction allows the stamp to run ahead.
     pub(super) ahead: u64,
 }
 
@@ -44,18 +44,17 @@ impl Generator {
             return Err(Error::new(ErrorKind::LeaseExhausted, "the lease's bound is reached, and it has not been extended"));
         }
         let due = tick - refusal.ahead.min(tick);
-        // A rollback is over once the clock shows the highest tick again. Whether that tick has room is decided after that, by another
-        // policy.
+        // A rollback is over once the clock shows the highest tick again. Another policy then decides whether that tick has room.
         let due = if refusal.now < refusal.seen { due.min(refusal.seen) } else { due };
         let (left, wait) = self.left_until(due, waiting.wait);
-        // A caller that may not wait although the policy would wait retries, and is counted then.
+        // A caller that may not wait retries if the policy would wait, and is counted then.
         let comes_back = matches!(refusal.reaction, Reaction::Wait(_)) && waiting.wait.is_probe();
         let is_first = !std::mem::replace(&mut waiting.is_counted, true) && !comes_back;
         if is_first && refusal.now >= refusal.seen {
             self.meters().exhausted.fetch_add(1, Relaxed);
         }
         if let Reaction::Wait(limit) = refusal.reaction {
-            // In this order, a wait that begins here has taken no time yet.
+            // This order ensures that a wait that begins here has taken no time yet.
             let now = Instant::now();
             let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase());
             if now - since + wait <= Duration::from_millis(limit) {
@@ -90,7 +89,7 @@ impl Generator {
         Err(Error::new(kind, why).retry_in(wait))
     }
 
-    /// Waits until a fixed number's first tick has begun, so that a restart within one tick cannot repeat IDs of the process before it.
+    /// Waits until a fixed number's first tick has begun, so that a restart within one tick cannot repeat IDs of the previous process.
     ///
     /// # Errors
     /// `WOULD_BLOCK` when that takes longer than the caller waits, `CLOCK_BACK` when the clock goes back during the wait.
@@ -104,7 +103,7 @@ impl Generator {
     /// # Errors
     /// Those of [`wait_until_open`](Generator::wait_until_open).
     pub(crate) fn wait_until(&self, tick: u64, wait: &Wait<'_>) -> Result<()> {
-        // A tick that has begun stays so, whatever the clock shows later.
+        // A tick that has begun counts as begun, whatever the clock shows later.
         while self.seen.load(Ordering::SeqCst) < tick {
             let (left, until) = self.left_until(tick, wait);
             if until.is_zero() {
@@ -120,13 +119,13 @@ impl Generator {
         Ok(())
     }
 
-    /// Returns the caller's time left, and the time until a tick begins. They are read in this order, so that the time that a busy machine
-    /// takes between the two shortens the wait.
+    /// Returns the caller's time left, and the time until a tick begins. They are read in this order, so that a delay between the two
+    /// readings shortens the wait.
     fn left_until(&self, tick: u64, wait: &Wait<'_>) -> (Duration, Duration) {
         (wait.left(), self.clock.until(self.layout.tick_start_ms(tick)))
     }
 
-    /// The remedy where a manual clock has to move.
+    /// The remedy if a manual clock has to be moved.
     fn needs_time(&self, due_in: Duration) -> String {
         let due_ms = self.clock.unix_ms().saturating_add(millis_up(due_in) as i64);
         format!("and only set_time moves clock=manual: set it to {} or later", show_instant(due_ms))
@@ -160,7 +159,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn an_opener_waits_for_its_tick_also_where_a_busy_machine_stops_it_in_between() {
+    fn open_waits_for_its_tick_on_a_busy_machine() {
         let spec = Spec::parse("standard node=901 detached=true").unwrap();
         let end = Instant::now() + Duration::from_secs(2);
         std::thread::scope(|scope| {

@@ -1,12 +1,12 @@
-//! The guard on a system without names that end with their process, such as WASI: each number is issued unguarded, and an event reports it.
+//! The guard on a system without names that end with their process, such as WASI: each number is unguarded, and an event reports it.
 
-use super::{NotTaken, Peer, Taken};
+use super::{NotTaken, Peer, TakenName};
 use std::io;
 
-/// A name, which nobody can have.
+/// A name, of which no value exists.
 pub(super) enum Name {}
 
-pub(super) fn take(_: &str) -> Taken {
+pub(super) fn take(_: &str) -> TakenName {
     Err(NotTaken::Refused("this system has no names that end with their process".to_owned()))
 }
 

@@ -2,23 +2,21 @@
 //!
 //! The files are in `/var/tmp`, in which every account may write, and which survives a restart of the machine. A lock by `flock(2)` belongs
 //! to the open file and ends with its last descriptor. So another copy of frazil in this process also finds the file locked. The holder
-//! writes a description of itself into the file. A process that rings a watch writes into its file, and the watch's holder compares the
-//! text.
+//! writes a description of itself into the file. To ring a watch, a process writes into the watch's file, and the holder of the watch
+//! compares the text.
 //!
-//! **Removal.** A lock counts only if the name still leads to the file that was locked. Only `remove_unused` removes files. It first locks
-//! all files of a number, each by that rule, and removes only what it has locked. So no process holds the number, or has one of the removed
-//! watches. A process that has opened such a file and locks it later finds that the name leads elsewhere, and opens the name again. A
-//! process that finds a file locked takes it for another opener's. Nobody rings a removed watch: a process rings when it has the guard,
-//! whose file is removed last. If a cleaner removes a locked file, it guards nothing any more.
+//! **Removal.** A lock counts only if the name still refers to the locked file. Only `remove_unused` removes files. It first locks all
+//! files of a number, each by that rule, and removes only files that it has locked. So no process holds the number, or has one of the
+//! removed watches. A process that has opened such a file and locks it later finds that the name refers to another file, and opens the name
+//! again. A process that finds a file locked takes the lock for another opener's. No process rings a removed watch, because a process rings
+//! when it has the guard, whose file is removed last. If a cleaner removes a locked file, that file guards nothing any more.
 
-#[cfg(any(test, feature = "admin"))]
 use super::names::WATCHES as KINDS;
-use super::unix::Held;
-use super::{NotTaken, Peer, Taken};
-use crate::fork::{self, NAMES, Places, WATCHES};
+use super::unix::HeldName;
+use super::{NotTaken, Peer, TakenName};
+use frazil_base::os::fork::{self, NAMES, Places, WATCHES};
 use rustix::fs::{CWD, Mode, OFlags, fchmod, openat};
 use rustix::process::geteuid;
-#[cfg(any(test, feature = "admin"))]
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, TryLockError};
 use std::io;
@@ -27,41 +25,41 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const FOLDER: &str = "/var/tmp";
-/// All accounts may lock it, and write into it.
+/// The permissions by which all accounts may lock the file, and write into it.
 const FOR_ALL: u16 = 0o666;
-/// The number of attempts, because a file may be removed, or its creator may not yet have opened it to all accounts.
+/// The number of attempts, because a file may be removed, or its creator may not have opened it to all accounts yet.
 const ATTEMPTS: u32 = 10;
-/// The pause between two of them.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 /// The longest text that is read.
 const LONGEST: usize = 200;
 
 /// A name that this process holds until this is dropped.
 pub(super) struct Name {
-    file: Held<File>,
+    file: HeldName<File>,
     path: PathBuf,
     /// The file's text when it was locked.
     text: String,
 }
 
 /// Takes a name that guards a number, and writes a description of this process into the file.
-pub(super) fn take(name: &str) -> Taken {
+pub(super) fn take(name: &str) -> TakenName {
     let name = take_into(&NAMES, name)?;
     let program = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let who = format!("{} {} {}\n", std::process::id(), geteuid().as_raw(), program.unwrap_or_default());
-    // If this fails, the name still guards.
+    // If this write fails, the name still guards the number.
     let _ = name.file.descriptor().write_all_at(who.as_bytes(), 0);
     Ok(name)
 }
 
 /// Takes a name that watches.
-pub(super) fn take_watch(name: &str) -> Taken {
+pub(super) fn take_watch(name: &str) -> TakenName {
     take_into(&WATCHES, name)
 }
 
-fn take_into(places: &'static Places, name: &str) -> Taken {
+fn take_into(places: &'static Places, name: &str) -> TakenName {
     let path = path_of(name);
-    let file = Held::take(places, || lock(&path))?;
+    let file = HeldName::take(places, || lock(&path))?;
     let text = text(file.descriptor()).map_err(|why| refused(&path, &why))?;
     Ok(Name { file, path, text })
 }
@@ -70,8 +68,8 @@ fn path_of(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name.replace('/', "-"))
 }
 
-/// Opens and locks a file; creates it if there is none.
-fn lock(path: &Path) -> Taken<File> {
+/// Opens and locks a file. Creates it if there is none.
+fn lock(path: &Path) -> TakenName<File> {
     let mut why = io::Error::other("it is removed again and again");
     for _ in 0..ATTEMPTS {
         let opened = match open(path) {
@@ -89,8 +87,7 @@ fn lock(path: &Path) -> Taken<File> {
     Err(refused(path, &why))
 }
 
-/// Removes the files of the numbers that no process holds; returns how many numbers that were, and how many stay.
-#[cfg(any(test, feature = "admin"))]
+/// Removes the files of the numbers that no process holds. Returns how many numbers these were, and how many remain.
 pub(super) fn remove_unused() -> io::Result<(usize, usize)> {
     let number = |name: &str| Some(name.strip_prefix("frazil-")?.split_once("-node=")?.1.to_owned());
     let files = std::fs::read_dir(FOLDER)?.filter_map(|entry| number(entry.ok()?.file_name().to_str()?));
@@ -98,9 +95,9 @@ pub(super) fn remove_unused() -> io::Result<(usize, usize)> {
     for number in files.collect::<BTreeSet<_>>() {
         let path = |kind: &str| path_of(&format!("frazil/{kind}/node={number}"));
         let (watches, guard) = (KINDS.map(path), path("issues"));
-        // The guard is removed last, so that nobody holds the number before its watches are gone.
+        // The guard is removed last, so that no process holds the number before its watches are gone.
         let files: Vec<_> = watches.iter().filter(|watch| watch.exists()).chain([&guard]).collect();
-        let locks: Taken<Vec<File>> = files.iter().map(|file| lock(file)).collect();
+        let locks: TakenName<Vec<File>> = files.iter().map(|file| lock(file)).collect();
         let is_removed = locks.is_ok() && files.iter().all(|file| std::fs::remove_file(file).is_ok());
         *if is_removed { &mut removed } else { &mut kept } += 1;
     }
@@ -111,7 +108,7 @@ fn refused(path: &Path, why: &io::Error) -> NotTaken {
     NotTaken::Refused(format!("{}: {why}", path.display()))
 }
 
-/// Opens an existing file. Another account may have put something else in its place, such as a pipe.
+/// Opens an existing file. Another account may have put something else there, such as a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, path, flags, Mode::empty())?);
@@ -130,13 +127,13 @@ fn make(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns whether the path still leads to the file.
+/// Returns whether the path still refers to the file.
 fn is_at(file: &File, path: &Path) -> bool {
     let identity = |found: Metadata| (found.dev(), found.ino());
     matches!((file.metadata().map(identity), path.symlink_metadata().map(identity)), (Ok(file), Ok(path)) if file == path)
 }
 
-/// The first line of a file: the last text of its holder, or of a process that rang.
+/// The first line of a file: the last text of its holder, or of a process that has rung.
 fn text(file: &File) -> io::Result<String> {
     let mut bytes = [0; LONGEST];
     let length = file.read_at(&mut bytes, 0)?;
@@ -145,7 +142,7 @@ fn text(file: &File) -> io::Result<String> {
 }
 
 impl Name {
-    /// Returns whether this process still has the name: a program may have closed all descriptors, and the file may have been removed.
+    /// Returns whether this process still has the name. A program may have closed all descriptors, and the file may have been removed.
     pub(super) fn is_intact(&self) -> bool {
         self.file.is_intact() && is_at(self.file.descriptor(), &self.path)
     }
@@ -156,11 +153,12 @@ impl Name {
     }
 }
 
-/// Writes into a watch, so that its holder notices, if there is one.
+/// Writes into a watch, to notify its holder, if there is one.
 pub(super) fn ring(name: &str) -> io::Result<()> {
-    // The text differs from that of every other process, also of another child of the same parent.
+    // The text differs from every other process's, even from those of other children of the same
+    // parent.
     let text = format!("{:016x}\n", fork::seed());
-    // A child that is forked meanwhile would keep the file.
+    // Without this, a child that is forked now would keep the file.
     match fork::with_no_fork(|| open(&path_of(name))?.write_all_at(text.as_bytes(), 0)) {
         Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
         _ => Ok(()),
@@ -176,7 +174,7 @@ pub(super) fn peer(name: &str) -> Option<Peer> {
     Some(Peer::new(Some(pid), uid?.parse().ok()?, program.filter(|program| !program.is_empty()).map(str::to_owned)))
 }
 
-/// The command that shows who has a name.
+/// The command that shows the holder of a name.
 pub(super) fn shown_by(name: &str) -> String {
     format!("`lsof {}` shows it", path_of(name).display())
 }
@@ -184,12 +182,12 @@ pub(super) fn shown_by(name: &str) -> String {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::fork::tests::in_child;
+    use frazil_base::os::fork::in_child;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::time::Instant;
 
-    /// A name of a test, and its file, which is removed at the end.
+    /// The name of a test, and its file, which is removed at the end.
     struct Own(String);
 
     impl Own {
@@ -208,8 +206,9 @@ mod tests {
         }
     }
 
-    /// Takes a name that was dropped. A child that another test forked before has a copy until its handler has run.
-    fn again(take: impl Fn() -> Taken) -> Name {
+    /// Takes a name that was dropped. A child that another test forked before keeps a copy until
+    /// its handler has run.
+    fn again(take: impl Fn() -> TakenName) -> Name {
         let since = Instant::now();
         loop {
             match take() {
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_held_once_and_says_by_whom() {
+    fn name_is_held_once_and_describes_its_holder() {
         let own = Own::new();
         let Ok(held) = take(&own.0) else { panic!("nobody has it") };
         assert!(matches!(take(&own.0), Err(NotTaken::InUse)));
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_is_rung_from_then_on() {
+    fn watch_is_rung_from_then_on() {
         let own = Own::new();
         ring(&own.0).unwrap();
         assert!(!own.path().exists());
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn children_ring_with_texts_of_their_own() {
+    fn children_ring_with_different_texts() {
         let own = Own::new();
         fastrand::u64(..);
         for _ in 0..2 {
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_removed_guards_no_more_and_keeps_nobody_out() {
+    fn removed_file_no_longer_guards() {
         let own = Own::new();
         let Ok(_before) = take(&own.0) else { panic!("nobody has it") };
         fs::remove_file(own.path()).unwrap();
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_removed_when_nobody_has_one_of_its_files() {
+    fn number_is_removed_if_its_files_are_unused() {
         let number = format!("node=7/{:016x}", fastrand::u64(..));
         let of = |kind: &str| format!("frazil/{kind}/{number}");
         let all = || ["issues"].iter().chain(&KINDS).map(|kind| path_of(&of(kind))).filter(|path| path.exists()).count();
@@ -281,7 +280,7 @@ mod tests {
             assert!(matches!(take(&of(held)), Err(NotTaken::InUse)));
             drop(name);
         }
-        // A child that another test forked may have a copy for a moment.
+        // A child that another test forked may keep a copy for a moment.
         let since = Instant::now();
         while all() > 0 {
             assert!(since.elapsed() < Duration::from_secs(5), "nobody has it");
@@ -292,7 +291,7 @@ mod tests {
         assert!(all() == 1 && held.is_intact() && matches!(take(&of("issues")), Err(NotTaken::InUse)));
         drop(held);
         let _ = fs::remove_file(path_of(&of("issues")));
-        // An opener that found the guard's file locked has made none.
+        // An opener that finds the guard's file locked has made no watch.
         drop(again(|| take_watch(&of("opens"))));
         while all() > 0 {
             assert!(since.elapsed() < Duration::from_secs(10), "nobody has it");
@@ -300,9 +299,9 @@ mod tests {
         }
     }
 
-    /// Another process may have opened the file before it was removed, and has the lock afterwards.
+    /// Another process may have opened the file before its removal, and lock it afterwards.
     #[test]
-    fn a_file_that_was_opened_before_its_removal_is_not_the_names() {
+    fn file_opened_before_its_removal_does_not_count() {
         let own = Own(format!("frazil/issues/node=7/{:016x}", fastrand::u64(..)));
         drop(again(|| take(&own.0)));
         let early = open(&own.path()).unwrap();
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_frazils_is_not_locked() {
+    fn foreign_file_is_not_locked() {
         let elsewhere = Own::new();
         fs::write(elsewhere.path(), "precious").unwrap();
         type Put = fn(&Path, &Path);
@@ -336,13 +335,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stranger_writes_is_no_peer() {
+    fn foreign_text_does_not_describe_a_peer() {
         let own = Own::new();
         for text in ["", "one", "1", "1 x", "\u{7f}\n1 1 x", " 1 1"] {
             fs::write(own.path(), text).unwrap();
             assert!(peer(&own.0).is_none(), "{text:?}");
         }
-        // No process has one of these IDs.
+        // These process IDs do not exist.
         for pid in [1 << 31, u32::MAX] {
             fs::write(own.path(), format!("{pid} 1 x\n")).unwrap();
             assert!(peer(&own.0).is_none(), "{pid}");

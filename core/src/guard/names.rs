@@ -1,6 +1,6 @@
 //! The names by which processes of a machine detect that they use the same number.
 
-use crate::layout::Layout;
+use crate::id::layout::Layout;
 use crc::{CRC_64_XZ, Crc, NoTable};
 
 /// The variable that separates test runs: part of each name.
@@ -9,8 +9,8 @@ pub(crate) const SCOPE: &str = "FRAZIL_GUARD_SCOPE";
 /// The kinds of watches. The first one is for every clock, and the others are for manual clocks.
 pub(super) const WATCHES: [&str; 4] = ["opens", "opens/2", "opens/3", "opens/4"];
 
-/// A number's names on this machine. They depend only on what decides whether two generators can issue the same ID: the bits of the layout
-/// and of the number, the namespace, and the scope. All versions and languages use the same format.
+/// A number's names on this machine. They depend only on the settings by which two generators could issue the same ID: the bits of the
+/// layout and of the number, the namespace, and the scope. All versions and languages use the same format.
 pub(crate) struct Names {
     pub(crate) node: u64,
     pub(crate) namespace: String,
@@ -41,7 +41,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn a_name_depends_on_what_decides_an_id() {
+    fn name_depends_on_all_that_determines_an_id() {
         let standard = Layout::parse("time:41@1ms node:10 sequence:12 epoch:2025-01-01").unwrap();
         let other_names = Layout::parse("time:41@1ms worker:10 sequence:12 epoch:2025-01-01").unwrap();
         let other_epoch = Layout::parse("time:41@1ms worker:10 sequence:12 epoch:2025-01-02").unwrap();
@@ -65,9 +65,9 @@ mod tests {
         assert!(long.guard.len() <= 107 && long.watches[3].len() <= 107, "the kernel's limit");
     }
 
-    /// The format is for all versions: a program of an older one must meet a program of a newer one.
+    /// The format must never change, because programs of older and newer versions must detect each other.
     #[test]
-    fn a_name_stays() {
+    fn name_format_is_fixed() {
         let names = Names::in_scope(&Layout::parse("time:41@1ms node:10 sequence:12 epoch:2025-01-01").unwrap(), 7, "default", b"");
         assert_eq!(
             (names.guard.as_str(), names.watches[0].as_str()),

@@ -1,10 +1,10 @@
 //! Names on Windows: kernel objects in the machine's namespace `Global\`, which end with the last process that has them open.
 //!
-//! A guard is a mutex that is never locked: only its existence counts. A watch is an event, which others signal. Every account can find
-//! both, so a service and a user's program detect each other. The system does not tell which process has an object.
+//! A guard is a mutex that is never locked, because only its existence counts. A watch is an event, which other processes signal. Every
+//! account can find both, so a service and a user's program detect each other. The system does not show which process has an object.
 
-use super::{NotTaken, Peer, Taken};
-use crate::windows::{Local, attributes, done, for_this_account, wide};
+use super::{NotTaken, Peer, TakenName};
+use frazil_base::os::windows::{Local, attributes, done, for_this_account, wide};
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use windows_sys::Win32::Foundation::{
@@ -20,7 +20,7 @@ use windows_sys::Win32::System::Threading::{
 pub(super) struct Name(OwnedHandle);
 
 /// Takes a name that guards a number.
-pub(super) fn take(name: &str) -> Taken {
+pub(super) fn take(name: &str) -> TakenName {
     create(name, |attributes, name| {
         // SAFETY: the attributes live until the call returns, and the name ends in a zero.
         unsafe { CreateMutexExW(attributes, name, 0, SYNCHRONIZATION_SYNCHRONIZE) }
@@ -28,16 +28,16 @@ pub(super) fn take(name: &str) -> Taken {
 }
 
 /// Takes a name that watches.
-pub(super) fn take_watch(name: &str) -> Taken {
+pub(super) fn take_watch(name: &str) -> TakenName {
     create(name, |attributes, name| {
         // SAFETY: as above.
         unsafe { CreateEventExW(attributes, name, CREATE_EVENT_MANUAL_RESET, SYNCHRONIZATION_SYNCHRONIZE) }
     })
 }
 
-type Call = fn(*const SECURITY_ATTRIBUTES, *const u16) -> HANDLE;
+type CreateNamed = fn(*const SECURITY_ATTRIBUTES, *const u16) -> HANDLE;
 
-fn create(name: &str, call: Call) -> Taken {
+fn create(name: &str, call: CreateNamed) -> TakenName {
     let list = match access_list() {
         Ok(list) => list,
         Err(why) => return Err(NotTaken::Refused(why.to_string())),
@@ -45,7 +45,7 @@ fn create(name: &str, call: Call) -> Taken {
     match object(&list, name, call) {
         (Some(_), ERROR_ALREADY_EXISTS) => Err(NotTaken::InUse),
         (Some(name), _) => Ok(name),
-        // Either another account has denied access to the name, or the system gives this process no names at all, as in a sandbox.
+        // Either another account has denied access to this name, or the system gives this process no names, as in a sandbox.
         (None, ERROR_ACCESS_DENIED) if object(&list, &format!("frazil/probe/{:016x}", fastrand::u64(..)), call).0.is_some() => {
             Err(NotTaken::InUse)
         }
@@ -53,10 +53,10 @@ fn create(name: &str, call: Call) -> Taken {
     }
 }
 
-/// The object of a name, which may have existed before, and the code with which the call ended.
-fn object(list: &Local, name: &str, call: Call) -> (Option<Name>, WIN32_ERROR) {
+/// The object of a name, which may have existed before, and the code of the call.
+fn object(list: &Local, name: &str, call: CreateNamed) -> (Option<Name>, WIN32_ERROR) {
     let attributes = attributes(list);
-    // SAFETY: plain calls; a handle that is returned is this function's own.
+    // SAFETY: these are plain calls. A returned handle belongs to this function.
     unsafe {
         SetLastError(0);
         let handle = call(&raw const attributes, wide(global(name)).as_ptr());
@@ -65,12 +65,13 @@ fn object(list: &Local, name: &str, call: Call) -> (Option<Name>, WIN32_ERROR) {
     }
 }
 
-/// The name among those of all sessions of the machine.
+/// The name in the namespace of all sessions of the machine.
 fn global(name: &str) -> String {
     format!(r"Global\{name}")
 }
 
-/// Every account may find an object and signal an event. All other rights are for this account, the administrators and the system.
+/// The access list by which every account may find an object and signal an event. All other rights are for this account, the
+/// administrators and the system.
 fn access_list() -> io::Result<Local> {
     let everybody = SYNCHRONIZATION_SYNCHRONIZE | EVENT_MODIFY_STATE;
     for_this_account(";GA", &format!("(A;;{everybody:#x};;;WD)"))
@@ -89,9 +90,9 @@ impl Name {
     }
 }
 
-/// Signals a watch, so that its holder notices, if there is one.
+/// Signals a watch, to notify its holder, if there is one.
 pub(super) fn ring(name: &str) -> io::Result<()> {
-    // SAFETY: the name ends in a zero; a handle that is returned is closed when `watch` is dropped.
+    // SAFETY: the name ends in a zero, and a returned handle is closed when `watch` is dropped.
     unsafe {
         let watch = OpenEventW(EVENT_MODIFY_STATE, 0, wide(global(name)).as_ptr());
         if watch.is_null() {
@@ -103,12 +104,12 @@ pub(super) fn ring(name: &str) -> io::Result<()> {
     }
 }
 
-/// The holder of a name, which Windows does not tell.
+/// The holder of a name, which Windows does not show.
 pub(super) fn peer(_: &str) -> Option<Peer> {
     None
 }
 
-/// The command that shows who has a name.
+/// The command that shows the holder of a name.
 pub(super) fn shown_by(name: &str) -> String {
     format!("Sysinternals' `handle -a {}` shows it", global(name))
 }
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_held_once() {
+    fn name_is_held_once() {
         let name = fresh("issues");
         let Ok(held) = take(&name) else { panic!("nobody has it") };
         assert!(matches!(take(&name), Err(NotTaken::InUse)));
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_is_rung_from_then_on() {
+    fn watch_is_rung_from_then_on() {
         let name = fresh("opens");
         ring(&name).unwrap();
         let Ok(watch) = take_watch(&name) else { panic!("nobody has it") };
@@ -142,9 +143,9 @@ mod tests {
         assert!(watch.is_rung() && watch.is_rung());
     }
 
-    /// A squatter's object of another kind gives nobody the name, and stops nobody.
+    /// Another account's object of another kind does not count as the name, and blocks no process.
     #[test]
-    fn an_object_of_another_kind_is_no_guard() {
+    fn object_of_another_kind_is_not_a_guard() {
         let name = fresh("issues");
         let Ok(_event) = take_watch(&name) else { panic!("nobody has it") };
         assert!(matches!(take(&name), Err(NotTaken::Refused(_))));

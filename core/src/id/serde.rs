@@ -1,25 +1,28 @@
-//! An ID in serde's formats: a string where people and JavaScript read it, an `i64` in binary.
+//! An ID in serde's formats: a string in formats for people and JavaScript, an `i64` in binary
+//! ones.
 
 use super::Id;
 use serde_core::de::{Deserialize, Deserializer, Error, Visitor};
 use serde_core::ser::{Serialize, Serializer};
 use std::fmt;
 
-/// A decimal string in formats for people, such as JSON, because JavaScript rounds integers above 2^53; an `i64` in binary formats.
+/// Writes a decimal string in formats for people, such as JSON, because JavaScript rounds integers above 2^53. Writes an `i64` in
+/// binary formats.
 impl Serialize for Id {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() { serializer.collect_str(self) } else { serializer.serialize_i64(self.get()) }
     }
 }
 
-/// Formats for people may have an integer, too.
+/// Accepts integers, too, in formats for people.
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if deserializer.is_human_readable() { deserializer.deserialize_any(Text) } else { deserializer.deserialize_i64(Text) }
     }
 }
 
-/// The error with its code, which no other part of a format's error tells.
+/// A format's error that begins with the error code, because such an error has no other room for
+/// it.
 fn refused<E: Error>(error: crate::Error) -> E {
     E::custom(format_args!("{}: {error}", error.kind().name()))
 }
@@ -43,7 +46,7 @@ impl Visitor<'_> for Text {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Id, E> {
-        // What is above an ID's range is told as of text.
+        // A number above the range of an ID is refused like the same number as text.
         i64::try_from(number).map_or_else(|_| self.visit_str(&number.to_string()), |number| self.visit_i64(number))
     }
 }
@@ -57,7 +60,7 @@ mod tests {
     const ID: i64 = 1_541_815_603_606_036_480;
 
     #[test]
-    fn an_id_is_text_for_people_and_a_number_in_binary() {
+    fn id_is_text_for_people_and_a_number_in_binary() {
         let id = Id::new(ID).unwrap();
         assert_tokens(&id.readable(), &[Token::Str("1541815603606036480")]);
         assert_tokens(&id.compact(), &[Token::I64(ID)]);
@@ -72,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_refused() {
+    fn values_that_are_not_ids_are_refused() {
         let refused = |token: Token, why: &str| assert_de_tokens_error::<serde_test::Readable<Id>>(&[token], why);
         refused(Token::I64(-1), "ID_INVALID: -1 is negative: an ID is 0 to 9223372036854775807");
         refused(Token::U64(1 << 63), "ID_INVALID: \"9223372036854775808\" is not an ID in decimal: it is above 9223372036854775807");

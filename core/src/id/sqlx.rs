@@ -1,4 +1,4 @@
-//! An ID as a column of sqlx's databases: what an `i64` is there, such as `BIGINT`.
+//! An ID as a column of sqlx's databases. It uses the same types as an `i64`, such as `BIGINT`.
 
 use super::Id;
 use sqlx::encode::IsNull;
@@ -27,7 +27,7 @@ where
     }
 }
 
-/// A negative number is no ID: `ID_INVALID`.
+/// Refuses a negative number with `ID_INVALID`.
 impl<'r, DB: Database> Decode<'r, DB> for Id
 where
     i64: Decode<'r, DB>,
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use sqlx::{Connection, MySqlConnection, PgConnection, Row};
 
-    /// A column that has IDs, one that has none, and one of another type.
+    /// Tests a column with IDs, one without, and one of another type.
     macro_rules! on_a_server {
         ($name:ident, $connection:ty, $variable:literal, $insert:literal) => {
             #[test]
@@ -66,7 +66,7 @@ mod tests {
                     let row = sqlx::query("SELECT -id, parent, name FROM orders ORDER BY id DESC").fetch_one(&mut server).await.unwrap();
                     let error = row.try_get::<Id, _>(0).unwrap_err().to_string();
                     assert!(error.contains("-9223372036854775807 is negative"), "{error}");
-                    assert!(row.try_get::<Id, _>(2).is_err(), "a text is no ID");
+                    assert!(row.try_get::<Id, _>(2).is_err(), "a text is not an ID");
                 });
             }
         };

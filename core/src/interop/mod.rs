@@ -1,6 +1,7 @@
-//! IDs of other systems, for the rows that have them already: MongoDB's ObjectId and UUIDs.
+//! IDs of other systems, for rows that already have them: MongoDB's ObjectId and UUIDs.
 //!
-//! They are wider than frazil's own, and told apart by random bits where those are by node numbers: no spec, no store.
+//! They are wider than frazil's IDs. They are unique by random bits instead of node numbers, so
+//! they need no spec and no store.
 
 mod object_id;
 mod random;

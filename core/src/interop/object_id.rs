@@ -1,32 +1,33 @@
-//! MongoDB's ObjectId, after its [specification][spec].
+//! MongoDB's ObjectId, by its [specification][spec].
 //!
 //! [spec]: https://github.com/mongodb/specifications/blob/master/source/bson-objectid/objectid.md
 
 use super::random::random;
 use crate::clock::Millisecond;
-use crate::error::{Error, ErrorKind, Result, shown};
-use crate::fork::PerCopy;
-use crate::time::show_instant;
+use frazil_base::error::{Error, ErrorKind, Result, shown};
+use frazil_base::os::fork::PerCopy;
+use frazil_base::time::show_instant;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The number of values that the counter has.
+/// The number of values of the counter.
 const COUNTERS: u32 = 1 << 24;
 const LAST_SECOND: i64 = u32::MAX as i64;
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-static MAKER: PerCopy<Mutex<Maker>> = PerCopy::new();
+static MAKER: PerCopy<Mutex<ObjectIdMaker>> = PerCopy::new();
 
 /// A MongoDB ObjectId: 12 bytes, which print as 24 hexadecimal digits and sort like them.
 ///
 /// ```text
 /// | seconds since 1970, 32 bits | random 40 | counter 24 |
 /// ```
-/// The random part is drawn once in each process, from the operating system, and anew in a forked child; the counter
-/// starts at a random value, goes up by one and wraps. Older drivers wrote a machine's and a process's number in the
-/// random part's place: [`machine`](ObjectId::machine), [`process`](ObjectId::process).
+/// The random part is drawn once in each process, from the operating system, and anew in a forked
+/// child. The counter starts at a random value, goes up by one and wraps. Older drivers wrote the
+/// numbers of a machine and a process in place of the random part: [`machine`](ObjectId::machine),
+/// [`process`](ObjectId::process).
 ///
 /// # Example
 /// ```
@@ -47,19 +48,21 @@ pub struct ObjectId([u8; 12]);
 impl ObjectId {
     /// A new ObjectId of this second. Any number of threads may call it at once.
     ///
-    /// Never the same twice in a process. The specification allows a repetition after 16,777,216 in one second, or when
-    /// the clock goes back; here the stamp moves above all earlier ones each time that the counter has gone around, and
-    /// is then up to a second ahead of the clock, or more where the clock went back. Two processes differ as long as
-    /// their 40 random bits do, or their seconds. A copy of the machine draws other
-    /// random bits where it is noticed ([`restored`](crate::restored)); else copies can repeat each other.
+    /// No ObjectId is made twice in a process. The specification allows a repetition after 16,777,216 in one second, or
+    /// when the clock goes back. frazil moves the time above all earlier ones each time that the counter has gone
+    /// around. Then the time is up to a second ahead of the clock, or more if the clock went back.
+    ///
+    /// Two processes make different ObjectIds if their 40 random bits or their seconds differ. A copy of the machine
+    /// draws other random bits if it is noticed ([`restored`](crate::restored)). Otherwise copies can repeat each
+    /// other.
     ///
     /// # Errors
     /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock before 1970-01-01 or after 2106-02-07T06:28:15Z; `INTERNAL` when
     /// the operating system gives no random bytes.
     pub fn new() -> Result<Self> {
-        let make = || Ok(Mutex::new(Maker::new()?));
+        let make = || Ok(Mutex::new(ObjectIdMaker::new()?));
         MAKER.with(make, |maker| {
-            // What it holds is whole at every step.
+            // The state is valid at every step, even after a panic.
             let mut maker = maker.lock().unwrap_or_else(PoisonError::into_inner);
             if maker.now.has_passed() {
                 maker.now.read();
@@ -98,7 +101,7 @@ impl ObjectId {
         }
     }
 
-    /// The smallest ObjectId of the second that holds an instant (Unix ms): `_id >= min_id(t)` in a query.
+    /// The smallest ObjectId of the second at an instant. The instant is in Unix ms. In a query: `_id >= min_id(t)`.
     ///
     /// # Errors
     /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant before 1970-01-01 or after 2106-02-07T06:28:15Z.
@@ -120,7 +123,7 @@ impl ObjectId {
         ObjectId(bytes)
     }
 
-    /// Its text in ASCII, without allocating.
+    /// Writes the text in ASCII, without allocating.
     ///
     /// # Example
     /// ```
@@ -139,17 +142,17 @@ impl ObjectId {
         self.0.iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte))
     }
 
-    /// The second in which it was made, in Unix milliseconds: 0 to 4,294,967,295,000.
+    /// The second in which the ID was made, in Unix milliseconds: 0 to 4,294,967,295,000.
     pub fn unix_ms(self) -> i64 {
         (self.bits() >> 64) as i64 * 1000
     }
 
-    /// The second in which it was made.
+    /// The second in which the ID was made.
     pub fn time(self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_millis(self.unix_ms() as u64)
     }
 
-    /// The 40 bits that tell processes apart.
+    /// The 40 bits that identify the process.
     pub fn random(self) -> u64 {
         (self.bits() >> 24) as u64 & ((1 << 40) - 1)
     }
@@ -187,25 +190,32 @@ fn expired(unix_ms: i64) -> Error {
 
 /// The state from which a process makes its ObjectIds.
 ///
-/// While the counter goes around once, no two IDs have the same one, whatever the clock says. For the next round the
-/// seconds begin above all that were used.
-struct Maker {
+/// In one round of the counter, no two IDs have the same counter, whatever the clock shows. In the
+/// next round, the seconds begin above all used ones.
+struct ObjectIdMaker {
     now: Millisecond,
     random: u64,
     counter: u32,
     /// The number of values left in this round.
     left: u32,
-    /// The first second of the round: above every one of the rounds before.
+    /// The first second of the round, which is above all seconds of earlier rounds.
     floor: u32,
-    /// The last second used, of all rounds.
+    /// The last second used in any round.
     highest: u32,
 }
 
-impl Maker {
+impl ObjectIdMaker {
     fn new() -> Result<Self> {
         let [bytes @ .., a, b, c] = random::<8>()?;
         let random = bytes.iter().fold(0, |random, byte| random << 8 | u64::from(*byte));
-        Ok(Maker { now: Millisecond::new(), random, counter: u32::from_be_bytes([0, a, b, c]), left: COUNTERS, floor: 0, highest: 0 })
+        Ok(ObjectIdMaker {
+            now: Millisecond::new(),
+            random,
+            counter: u32::from_be_bytes([0, a, b, c]),
+            left: COUNTERS,
+            floor: 0,
+            highest: 0,
+        })
     }
 
     fn next(&mut self, now: u32) -> Result<ObjectId> {
@@ -246,12 +256,12 @@ impl FromStr for ObjectId {
 mod tests {
     use super::*;
 
-    fn maker(counter: u32, left: u32) -> Maker {
-        Maker { now: Millisecond::new(), random: 0xab_cdef_0123, counter, left, floor: 0, highest: 0 }
+    fn maker(counter: u32, left: u32) -> ObjectIdMaker {
+        ObjectIdMaker { now: Millisecond::new(), random: 0xab_cdef_0123, counter, left, floor: 0, highest: 0 }
     }
 
     #[test]
-    fn the_counter_wraps_from_its_last_value_to_0() {
+    fn counter_wraps_from_its_last_value_to_0() {
         let mut maker = maker(COUNTERS - 1, COUNTERS);
         let ids = [maker.next(7).unwrap(), maker.next(7).unwrap()];
         assert_eq!(ids.map(|id| id.to_string()), ["00000007abcdef0123ffffff", "00000007abcdef0123000000"]);
@@ -260,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_of_the_counter_follows_the_clock_and_the_next_begins_above_it() {
+    fn round_of_the_counter_follows_the_clock_and_the_next_begins_above_it() {
         let mut maker = maker(5, 3);
         let seconds = [100, 40, 99, 99, 200, 40].map(|now| maker.next(now).unwrap().unix_ms() / 1000);
         assert_eq!(seconds, [100, 40, 99, 101, 200, 101]);
@@ -278,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_second_is_followed_by_an_error() {
+    fn last_second_is_followed_by_an_error() {
         let mut maker = maker(0, 1);
         assert_eq!(maker.next(u32::MAX).unwrap().unix_ms(), LAST_SECOND * 1000);
         let errors = [maker.next(u32::MAX).unwrap_err(), maker.next(5).unwrap_err(), second_of((LAST_SECOND + 1) * 1000).unwrap_err()];

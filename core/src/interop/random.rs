@@ -1,15 +1,16 @@
 //! Random bytes from the operating system.
 //!
-//! Never from a generator in this process: a forked child, or a copy of the machine, would inherit its state and repeat what the other one
-//! draws.
+//! A generator in this process is not used, because a forked child or a copy of the machine would
+//! inherit its state and repeat its numbers.
 
-use crate::cancel::Uncancelled;
 use crate::clock::Millisecond;
-use crate::error::{Error, ErrorKind, Result};
-use crate::fork;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::os::cancel::Uncancelled;
+use frazil_base::os::fork;
 
 /// # Errors
-/// `INTERNAL` where the system has none to give, such as under a sandbox that forbids the call.
+/// `INTERNAL` if the system gives no random bytes, for example under a sandbox that forbids the
+/// call.
 pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     fill(&mut bytes)?;
@@ -24,16 +25,17 @@ fn fill(bytes: &mut [u8]) -> Result<()> {
 /// The most bytes that are fetched at once: four times as many cost half as much again.
 const MOST: usize = 2048;
 
-/// Random bytes that are fetched ahead, for one millisecond and for one process: a call of the operating system takes ten times as long as
-/// all the rest of a UUID. Nor for a copy of the machine, where it is noticed.
+/// Random bytes that are fetched ahead, for one millisecond and one process. A call of the
+/// operating system takes ten times as long as the rest of a UUID. A copy of the machine does not
+/// use the bytes, if it is noticed.
 pub(super) struct Ahead {
     now: Millisecond,
     process: u64,
     bytes: [u8; MOST],
-    /// Those from `at` to `end` are to be used.
+    /// The first unused byte, and the end of the unused ones.
     at: usize,
     end: usize,
-    /// The number of bytes to fetch next: enough for one call, and more for each further call in a millisecond.
+    /// The number of bytes to fetch next. It is enough for one call, and grows with each further call in a millisecond.
     next: usize,
 }
 
@@ -42,7 +44,7 @@ impl Ahead {
         Ahead { now: Millisecond::new(), process: fork::mark().current(), bytes: [0; MOST], at: 0, end: 0, next: 0 }
     }
 
-    /// The clock's Unix ms; when it is another one than before, or another process's, the bytes are dropped.
+    /// The clock's Unix ms. If the millisecond or the process has changed, the bytes are dropped.
     pub(super) fn look(&mut self) -> i64 {
         let mark = fork::mark();
         if self.now.has_passed() || !self.is_of_this_process() {
@@ -53,7 +55,8 @@ impl Ahead {
         self.now.unix_ms()
     }
 
-    /// Returns whether the bytes were fetched by this process, and not by the original of this copy: asked after they are taken.
+    /// Returns whether this process fetched the bytes, and not the original of this copy. Call this
+    /// after taking them.
     pub(super) fn is_of_this_process(&self) -> bool {
         let mark = fork::mark();
         mark.is(self.process) || mark.is_still(self.process)
@@ -73,7 +76,7 @@ impl Ahead {
 
     #[cold]
     fn fetch(&mut self, least: usize) -> Result<()> {
-        // Nothing is left of what may have been used, should the call fail.
+        // If the call fails, no byte remains that may have been used.
         (self.at, self.end) = (0, 0);
         let size = self.next.clamp(least, MOST);
         fill(&mut self.bytes[..size])?;
@@ -88,7 +91,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn more_is_fetched_ahead_the_more_is_used_in_a_millisecond() {
+    fn more_bytes_are_fetched_the_more_are_used_in_a_millisecond() {
         let mut ahead = Ahead::new();
         let mut fetched = vec![];
         for _ in 0..1000 {
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_millisecond_or_another_process_is_dropped() {
+    fn bytes_of_another_millisecond_or_process_are_dropped() {
         let mut ahead = Ahead::new();
         let draw_some = |ahead: &mut Ahead| {
             while ahead.end == ahead.at {
@@ -120,7 +123,7 @@ mod tests {
             draw_some(&mut ahead);
             let before = ahead.now.unix_ms();
             ahead.process += 1;
-            // In the same millisecond, which alone would drop them too.
+            // Both must be in the same millisecond, because a new millisecond alone would also drop the bytes.
             if ahead.look() == before {
                 break;
             }

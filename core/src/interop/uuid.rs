@@ -1,15 +1,16 @@
 //! UUIDs of [RFC 9562](https://www.rfc-editor.org/rfc/rfc9562): random ones (version 4) and time-ordered ones (version 7).
 //!
-//! The type, the texts and the times are the crate `uuid`'s, whose `Uuid` is what Rust's databases and serializers take.
-//! The random bits are not: where any crate of a program turns on its feature `fast-rng`, they come from a
-//! generator of the thread, which a forked child inherits and repeats.
+//! The type, the texts and the times come from the crate `uuid`, whose `Uuid` Rust's databases and
+//! serializers accept. The random bits do not, because any crate of a program may enable its
+//! feature `fast-rng`. Then they come from a generator of the thread, which a forked child inherits
+//! and repeats.
 
 pub use uuid::Uuid;
 
 use super::random::{Ahead, random};
-use crate::error::{Error, ErrorKind, Result, shown};
-use crate::fork::{self, PerCopy};
-use crate::time::{FIRST_MS, LAST_MS, show_instant};
+use frazil_base::error::{Error, ErrorKind, Result, shown};
+use frazil_base::os::fork::{self, PerCopy};
+use frazil_base::time::{FIRST_MS, LAST_MS, show_instant};
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 use uuid::timestamp::UUID_TICKS_BETWEEN_EPOCHS;
@@ -24,7 +25,7 @@ static MAKER: PerCopy<Mutex<Maker>> = PerCopy::new();
 
 /// The state from which a process makes its version 7 UUIDs.
 struct Maker {
-    /// The last one, without its fixed bits.
+    /// The last UUID, without its fixed bits.
     last: u128,
     ahead: Ahead,
 }
@@ -36,8 +37,9 @@ thread_local! {
 
 /// A new version 4 UUID: 122 random bits from the operating system.
 ///
-/// A thread that makes several in a millisecond fetches their bits together. What is left is dropped with the millisecond, and
-/// in a forked child, and in a copy of the machine where that is noticed: see [`restored`](crate::restored).
+/// A thread that makes several UUIDs in a millisecond fetches their bits together. Unused bits are
+/// dropped after the millisecond, in a forked child, and in a copy of the machine if it is noticed:
+/// see [`restored`](crate::restored).
 ///
 /// # Errors
 /// `INTERNAL` when the operating system gives no random bytes.
@@ -53,7 +55,7 @@ pub fn uuid4() -> Result<Uuid> {
     Ok(Builder::from_random_bytes(random_bytes()?).into_uuid())
 }
 
-/// 128 random bits that nobody else gets.
+/// Returns 128 random bits, which are given out once.
 fn random_bytes() -> Result<[u8; 16]> {
     let bytes = AHEAD.try_with(|ahead| {
         let mut ahead = ahead.borrow_mut();
@@ -67,11 +69,12 @@ fn random_bytes() -> Result<[u8; 16]> {
             fork::mark().check()?;
         }
     });
-    // A thread that ends has none any more.
+    // A thread that is ending has no bytes any more.
     bytes.unwrap_or_else(|_| random())
 }
 
-/// A UUID of this process, the same at each call. No other process has it, and no forked child.
+/// The UUID of this process, the same at each call. Other processes have others, even forked
+/// children.
 ///
 /// # Errors
 /// As [`uuid4`].
@@ -81,12 +84,13 @@ pub fn process_uuid() -> Result<Uuid> {
     PROCESS.get(|_| uuid4()).copied()
 }
 
-/// A new version 7 UUID: the time in milliseconds, then 74 random bits.
+/// A new version 7 UUID: the time in milliseconds, then random bits. There are 74 random bits.
 ///
-/// Strictly increasing within a process over all threads: one in the same millisecond, or after the clock went back,
-/// is the last one plus a random number below 2^32 ([RFC 9562, 6.2, method 2][monotonic]). So stamps stay where a clock that
-/// was set back had been, until it comes there again. A forked child begins anew, with random bits of its own, and so does a
-/// copy of the machine where it is noticed: see [`restored`](crate::restored).
+/// UUIDs increase strictly within a process over all threads. In the same millisecond, or after the clock went back,
+/// the UUID is the last one plus a random number below 2^32 ([RFC 9562, 6.2, method 2][monotonic]). So if the clock
+/// is set back, the time in the UUIDs stays at the earlier reading until the clock reaches it again. A forked child
+/// begins anew with other random bits, and so does a copy of the machine if it is noticed: see
+/// [`restored`](crate::restored).
 ///
 /// [monotonic]: https://www.rfc-editor.org/rfc/rfc9562#section-6.2
 ///
@@ -104,7 +108,7 @@ pub fn process_uuid() -> Result<Uuid> {
 pub fn uuid7() -> Result<Uuid> {
     let make = || Ok(Mutex::new(Maker { last: 0, ahead: Ahead::new() }));
     MAKER.with(make, |maker| {
-        // What it holds is whole at every step.
+        // The state is valid at every step, even after a panic.
         let mut maker = maker.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ms = maker.ahead.look();
         let random = if is_later(now_ms, maker.last) {
@@ -117,9 +121,9 @@ pub fn uuid7() -> Result<Uuid> {
     })
 }
 
-/// A version 7 UUID of an instant in Unix milliseconds, with 74 random bits: for what has a time of its own, such as rows that are moved.
+/// A version 7 UUID of an instant in Unix milliseconds, with 74 random bits, for things that have a time, such as migrated rows.
 ///
-/// Those of one millisecond are in no order.
+/// UUIDs of one millisecond have no order.
 ///
 /// # Errors
 /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant before 1970 or after the year 10889; `INTERNAL` when the operating system gives
@@ -134,7 +138,7 @@ pub fn uuid7_at(unix_ms: i64) -> Result<Uuid> {
     Ok(version7(stamp(unix_ms)? | u128::from_be_bytes(random_bytes()?) >> (128 - FREE_BITS)))
 }
 
-/// The smallest version 7 UUID of a millisecond (Unix ms): `id >= uuid7_min(t)` in a query.
+/// The smallest version 7 UUID of a millisecond. The instant is in Unix ms. In a query: `id >= uuid7_min(t)`.
 ///
 /// # Errors
 /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` as for [`uuid7_at`].
@@ -162,7 +166,7 @@ pub fn uuid7_max(unix_ms: i64) -> Result<Uuid> {
     Ok(version7(stamp(unix_ms)? | ((1 << FREE_BITS) - 1)))
 }
 
-/// The stamp alone, where the bits of a version 7 UUID have it.
+/// The stamp, at its position in a version 7 UUID.
 fn stamp(unix_ms: i64) -> Result<u128> {
     match unix_ms {
         0..=LAST_STAMP => Ok((unix_ms as u128) << FREE_BITS),
@@ -186,13 +190,13 @@ fn is_later(now_ms: i64, last: u128) -> bool {
     now_ms as u128 > last >> FREE_BITS
 }
 
-/// The stamp and the free bits of the UUID after `last`.
+/// Returns the stamp and the free bits of the UUID after `last`.
 fn after(last: u128, now_ms: i64, random: u128) -> Result<u128> {
     if now_ms < 0 {
         return Err(before_1970(now_ms));
     }
     let next = if is_later(now_ms, last) {
-        // The top bit stays free, so that what is added within the millisecond finds room.
+        // The top bit stays free, as room for additions within the millisecond.
         (now_ms as u128) << FREE_BITS | random >> (129 - FREE_BITS)
     } else {
         last + 1 + u128::from(random as u32)
@@ -210,8 +214,9 @@ fn version7(bits: u128) -> Uuid {
     Uuid::from_u128((bits >> FREE_BITS) << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)
 }
 
-/// Parses a UUID of any version: 8-4-4-4-12 hexadecimal digits of either case, also in braces or after `urn:uuid:`, or 32
-/// digits without hyphens. What `Display` gives is the first form, in lower case: 36 characters.
+/// Parses a UUID of any version: 8-4-4-4-12 hexadecimal digits of either case, also in braces or
+/// after `urn:uuid:`, or 32 digits without hyphens. `Display` prints the first form, in lower case:
+/// 36 characters.
 ///
 /// # Errors
 /// `ID_INVALID` for any other text.
@@ -229,7 +234,7 @@ pub fn parse_uuid(text: &str) -> Result<Uuid> {
     })
 }
 
-/// The time in a UUID of version 7, 6 or 1, in Unix milliseconds, rounded down.
+/// The time in a UUID of version 7, 6 or 1. In Unix milliseconds, rounded down.
 ///
 /// # Errors
 /// `ID_INVALID` for another version, whose bits hold no time, and for a time after the year 9999.
@@ -250,7 +255,7 @@ pub fn uuid_unix_ms(id: Uuid) -> Result<i64> {
         let (seconds, nanoseconds) = time.to_unix();
         seconds as i64 * 1000 + i64::from(nanoseconds / 1_000_000)
     } else {
-        // Ticks of 100 ns since 1582: 60 bits. The crate's Unix time wraps before 1970.
+        // Reads the 60-bit ticks of 100 ns since 1582, because the crate's Unix time wraps before 1970.
         let (ticks, _) = time.to_gregorian();
         (ticks as i64 - UUID_TICKS_BETWEEN_EPOCHS as i64).div_euclid(10_000)
     };
@@ -264,7 +269,7 @@ mod tests {
     const NOW: i64 = 1_800_000_000_000;
 
     #[test]
-    fn a_new_millisecond_draws_all_bits_but_the_top_one() {
+    fn new_millisecond_draws_all_bits_but_the_top_one() {
         for random in [0, 1, u128::MAX, 0x0123_4567_89ab_cdef << 64] {
             let id = version7(after(0, NOW, random).unwrap());
             assert_eq!((id.get_version(), id.get_variant()), (Some(Version::SortRand), Variant::RFC4122));
@@ -276,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn it_increases_when_the_clock_stands_still_or_goes_back() {
+    fn uuid7_increases_when_the_clock_stops_or_goes_back() {
         let mut last = after(0, NOW, u128::MAX).unwrap();
         for (now, random) in [(NOW, 0), (NOW, u128::MAX), (NOW - 1, 0), (0, 1), (NOW - 86_400_000, 0), (NOW + 1, 0), (NOW, 0)] {
             let next = after(last, now, random).unwrap();
@@ -287,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_millisecond_goes_on_in_the_next() {
+    fn full_millisecond_continues_in_the_next() {
         let full = ((NOW + 1) as u128) << FREE_BITS;
         let next = after(full - 1, NOW, 0).unwrap();
         assert_eq!(next, full);
@@ -296,13 +301,13 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_s_uuids_lie_between_its_bounds() {
+    fn uuids_of_an_instant_are_between_its_bounds() {
         for unix_ms in [0, 1, NOW, LAST_STAMP] {
             let (low, high) = (uuid7_min(unix_ms).unwrap(), uuid7_max(unix_ms).unwrap());
             let made: Vec<_> = (0..100).map(|_| uuid7_at(unix_ms).unwrap()).collect();
             assert!(made.iter().all(|id| (low..=high).contains(id) && id.get_version() == Some(Version::SortRand)));
             assert!(made.windows(2).all(|two| two[0] != two[1]));
-            // Each of the 74 bits is set in some of them.
+            // Each of the 74 bits is set in some of the UUIDs.
             assert_eq!(made.iter().fold(low, |bits, id| Uuid::from_u128(bits.as_u128() | id.as_u128())), high);
             assert!(unix_ms == 0 || uuid7_max(unix_ms - 1).unwrap() < low);
         }

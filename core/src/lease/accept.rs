@@ -1,21 +1,20 @@
-//! An operator's statements: that no ID was issued yet, or that a store counts again after it was restored, wiped or replaced.
+//! An operator's statements: that no ID was issued yet, or that a restored, wiped or replaced store may be used again.
 
 use super::contract::{Contract, Purpose};
 use super::protocol::{BEGINNING_MS, Protocol};
 use super::record::{Meta, Slot, Tenure};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, LEAVE, Loaded, Swap};
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_store::{Key, LEAVE, Loaded, Swap};
 use std::time::Duration;
 
 /// The write that begins a new incarnation in a namespace, and the record that it writes.
 ///
-/// The record takes over the layout, W and A, and says since when writes may have been lost. So every later lease begins above all bounds
-/// of the store before (the *floor*), and processes that hold a lease have to confirm it again. `now_ms` is this machine's time, for stores
-/// without a clock.
+/// The record takes over the layout, W and A, and holds the time before which writes may have been lost. So every later lease begins above
+/// all bounds of the store before (the *floor*). Processes that hold a lease have to confirm it again. `now_ms` is this machine's time, for
+/// stores without a clock.
 ///
 /// # Errors
-/// `STORE_CORRUPT` for a record that cannot be read; `STORE_UNSUITABLE` for disposable numbers, which a
-/// floor does not keep apart.
+/// `STORE_CORRUPT` for a record that cannot be read; `STORE_UNSUITABLE` for disposable numbers, which a floor does not keep apart.
 pub fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Result<(Meta, Swap)> {
     let before = Meta::parse(meta)?;
     if Purpose::parse(&before.layout).is_ok_and(|purpose| purpose.disposable.is_some()) {
@@ -30,14 +29,14 @@ pub fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Result<(M
     Ok((after, swap))
 }
 
-/// The write that begins a namespace for programs that open this lease. An operator says that no ID of it was ever issued, so no start has
-/// to wait for IDs that the store may have forgotten.
+/// The write that begins a namespace for programs that open this lease. An operator states that no ID of the namespace was ever issued. So
+/// no start has to wait for IDs that the store may have forgotten.
 ///
 /// # Errors
-/// `CONFLICT` for a namespace that was begun before.
+/// `CONFLICT` for a namespace that exists.
 pub fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>> {
     if loaded.meta.is_some() || !loaded.slots.is_empty() {
-        let why = "it was begun before, and IDs of it may have been issued: its first leases begin when it says so";
+        let why = "it was begun before, and IDs of it may have been issued: wait until its first leases begin";
         return Err(Error::new(ErrorKind::Conflict, why));
     }
     Protocol::beginning(contract.terms.clone(), loaded)
@@ -54,16 +53,16 @@ pub fn first_wait(contract: &Contract, loaded: &Loaded) -> Option<Duration> {
 pub struct SetBack {
     pub node: u64,
     pub holder: String,
-    /// The instant at which it would have passed (Unix ms).
+    /// The time at which the bound would have passed (Unix ms).
     pub end_ms: i64,
     pub swap: Swap,
 }
 
-/// The bounds above the floor of an incarnation that was just begun. Only a clock that was ahead can have confirmed them, and their numbers
-/// would be held until that time.
+/// The bounds above the floor of an incarnation that was just begun. Only a clock that was ahead can have confirmed them. Their numbers
+/// would be held until the bounds have passed.
 ///
-/// Each number is released with the floor as its bound, and with a version that its holder takes for a loss. IDs that were issued under it
-/// with later stamps may be issued again when that time comes. So only an operator can decide this.
+/// Each number is released with the floor as its bound, and with a version that its holder takes for a loss. IDs with later stamps that
+/// were issued under the number may be issued again when their time comes. So only an operator can decide this.
 pub fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
     let (Ok(Purpose { layout, .. }), Some(floor_ms)) = (Purpose::parse(&meta.layout), meta.begins_ms()) else { return Vec::new() };
     let Ok(floor) = layout.tick_of(floor_ms) else { return Vec::new() };
@@ -82,14 +81,14 @@ pub fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
 mod tests {
     use super::super::record::CLOCK_ERROR_MS;
     use super::*;
-    use crate::store::Key;
+    use frazil_store::Key;
 
     fn meta(layout: &str) -> String {
         format!("1 nonce=0000000000000001 server=old since=0 window=3001 allowance=3000 layout={layout}")
     }
 
     #[test]
-    fn a_new_incarnation_keeps_the_times_and_the_layout() {
+    fn new_incarnation_keeps_the_times_and_the_layout() {
         let text = meta("time:41@1ms node:10 sequence:12 epoch:1970-01-01");
         let clock = Loaded { server: "new".to_owned(), time_ms: Some(5_000), ..Loaded::default() };
         let (after, swap) = accept(&text, &clock, 9_000, 7).unwrap();
@@ -116,12 +115,12 @@ mod tests {
         assert_eq!(written, Slot { tenure: Tenure::Free, version: 4, bound: floor_ms << 12 | 4095, ..record(Tenure::Held, years) });
         assert_eq!((back[0].swap.old.as_ref(), back[0].swap.meta.clone()), (Some(&slots[1].1), Some(meta.to_string())));
         assert_eq!((back[0].end_ms, back[0].holder.as_str()), (years as i64 + 1, "h:1"));
-        // Without a floor nothing is known to lie above it.
+        // Without a floor, no bound counts as above it.
         assert!(set_back(&Meta { since_ms: 0, ..meta }, &loaded).is_empty());
     }
 
     #[test]
-    fn what_no_floor_helps_is_refused() {
+    fn accept_refuses_disposable_and_unreadable_records() {
         let kind = |text: &str| accept(text, &Loaded::default(), 1, 7).unwrap_err().kind();
         assert_eq!(kind(&meta("time:41@1ms node:10 sequence:12 epoch:1970-01-01 lease=disposable given=")), ErrorKind::StoreUnsuitable);
         assert_eq!(kind("2 whatever"), ErrorKind::StoreCorrupt);

@@ -6,19 +6,19 @@
 //!   reads its clock once for several swaps, it has locked all their records before that, as it does for one.
 //! - *An answer says what was written.* An answer is matched to its call by its position, and never by its content. It goes to the lease
 //!   task with the call's number. If there are more or fewer answers than calls, none counts.
-//! - *A write without an answer is read before the record is written again.* If the connection ends, each call without an answer has
-//!   failed, even one that was never sent: reading its record costs a call, and no safety. A lease task in doubt asks for that read, so
-//!   none of its swaps can be among the others.
+//! - *After a write without an answer, the record is read before it is written again.* If the connection ends, every call without an answer
+//!   counts as failed, even if it was never sent. Then its record is read once more than necessary, which is safe. A lease task in doubt
+//!   asks for that read, so the same round trip has no swap of this task.
 
 use super::connection::Connection;
 use super::contract::Contract;
 use super::protocol::{Do, Reply};
-use crate::error::{ErrorKind, Result};
-use crate::store::{Answer, Ask, Key, Store, Which};
+use frazil_base::error::{ErrorKind, Result};
+use frazil_store::{Answer, Ask, Key, Store, Which};
 use std::sync::Arc;
 
 /// One call of the store.
-pub(super) struct Call {
+pub(super) struct StoreCall {
     pub(super) lease_task: u64,
     pub(super) contract: Arc<Contract>,
     pub(super) what: Do,
@@ -26,24 +26,24 @@ pub(super) struct Call {
 
 /// The number of calls that are made together. It doubles while the store answers all of them in half of a call's time limit. Otherwise it
 /// is halved.
-pub(super) struct Pace {
+pub(super) struct CallCount {
     pub(super) most: usize,
     pub(super) together: usize,
     /// The time at which the last calls began.
     asked: u64,
-    /// The time that the last finished calls took.
+    /// The duration of the last finished calls.
     pub(super) took_ms: u64,
     /// The number of swaps that the store has answered.
     swapped: u64,
 }
 
-/// The most calls that a lease task's next call may be made together with. Some databases answer all calls of a round trip or none, and a
-/// single record that they cannot read or lock fails all of them. So each failure halves the number, until the call of that record fails
-/// alone.
+/// The most calls that may share a round trip with a lease task's next call. Some databases answer all calls of a round trip or none, so
+/// a single record that they cannot read or lock fails all of them. So each failure halves the number, until the call of that record
+/// fails alone.
 #[derive(Clone, Copy)]
 pub(super) struct BatchLimit {
     pub(super) most: usize,
-    /// The number of swaps that the store had answered by the last failure. If it has answered none since, the store has failed, and not a
+    /// The number of swaps that the store had answered by the last failure. If none was answered since, the store has failed, and not a
     /// record.
     failed: Option<u64>,
 }
@@ -63,9 +63,9 @@ impl BatchLimit {
 /// The initial number of calls that are made together.
 const TOGETHER: usize = 16;
 
-impl Pace {
+impl CallCount {
     pub(super) fn new(most: usize) -> Self {
-        Pace { most, together: TOGETHER.min(most), asked: 0, took_ms: 0, swapped: 0 }
+        CallCount { most, together: TOGETHER.min(most), asked: 0, took_ms: 0, swapped: 0 }
     }
 
     pub(super) fn begin(&mut self, now_ms: u64) {
@@ -73,7 +73,7 @@ impl Pace {
     }
 
     /// Returns the number of swaps that were answered so far.
-    pub(super) fn end(&mut self, calls: &[Call], replies: &[Result<Reply>], now_ms: u64) -> u64 {
+    pub(super) fn end(&mut self, calls: &[StoreCall], replies: &[Result<Reply>], now_ms: u64) -> u64 {
         self.took_ms = now_ms.saturating_sub(self.asked);
         self.swapped += replies.iter().filter(|reply| matches!(reply, Ok(Reply::Swapped(_)))).count() as u64;
         let is_away = |reply: &Result<Reply>| reply.as_ref().is_err_and(|error| error.kind() == ErrorKind::StoreUnreachable);
@@ -88,17 +88,17 @@ impl Pace {
 }
 
 /// Makes calls, and returns their replies in the same order.
-pub(super) fn make(calls: &[Call], connection: &Connection) -> Vec<Result<Reply>> {
+pub(super) fn make(calls: &[StoreCall], connection: &Connection) -> Vec<Result<Reply>> {
     let timeout = calls.iter().map(|call| call.contract.call_timeout()).min().unwrap_or_default();
     let is_repeatable = calls.iter().all(|call| matches!(call.what, Do::Release(_) | Do::Note(_)));
     connection.call_all(timeout, is_repeatable, calls.len(), |store| ask(calls, store))
 }
 
-fn ask(calls: &[Call], store: &mut dyn Store) -> Vec<Result<Reply>> {
+fn ask(calls: &[StoreCall], store: &mut dyn Store) -> Vec<Result<Reply>> {
     if let [call] = calls {
         return vec![call.ask_alone(store)];
     }
-    let asks: Vec<_> = calls.iter().filter_map(Call::ask).collect();
+    let asks: Vec<_> = calls.iter().filter_map(StoreCall::ask).collect();
     let reply = |answer| match answer {
         Answer::Loaded(loaded) => Reply::Loaded(loaded),
         Answer::Swapped(swapped) => Reply::Swapped(swapped),
@@ -106,9 +106,9 @@ fn ask(calls: &[Call], store: &mut dyn Store) -> Vec<Result<Reply>> {
     store.ask_many(&asks).into_iter().map(|answer| answer.map(reply)).collect()
 }
 
-impl Call {
-    /// The call as one of several. `None` if it must be made alone: only reads of one slot, and writes of a slot that has a record, may be
-    /// made together.
+impl StoreCall {
+    /// Converts the call for a round trip of several. `None` if it must be made alone: only reads of one slot, and writes of a slot that
+    /// has a record, may be made together.
     pub(super) fn ask(&self) -> Option<Ask<'_>> {
         let name = &self.contract.namespace;
         match &self.what {
@@ -123,7 +123,7 @@ impl Call {
             Do::Load(which) => store.load(&self.contract.namespace, which.clone()).map(Reply::Loaded),
             Do::Swap(swap) | Do::Release(swap) => store.swap(&self.contract.namespace, swap).map(Reply::Swapped),
             Do::Note(overlap) => overlap.write(store, &self.contract.namespace).map(|()| Reply::Noted),
-            Do::Rest(_) => unreachable!("a rest is no call"),
+            Do::Rest(_) => unreachable!("a rest is not a call"),
         }
     }
 }

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn given_fields_stay_and_the_others_count() {
+    fn candidates_keep_given_fields_and_count_the_others() {
         let candidates = Candidates::new(vec![(None, 2), (Some(5), 3), (None, 1)]);
         assert_eq!(candidates.count(), 8);
         let all: Vec<_> = (0..8).map(|n| candidates.nth(n)).collect();

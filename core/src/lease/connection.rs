@@ -1,8 +1,8 @@
-//! The one connection to a store that a process has.
+//! A process's one connection to a store.
 
-use crate::error::{Error, ErrorKind, FIRST_PAUSE, Result};
-use crate::store::{Address, Rows, Store, Table};
-use crate::sync::locked;
+use frazil_base::error::{Error, ErrorKind, FIRST_PAUSE, Result};
+use frazil_base::os::sync::locked;
+use frazil_store::{Address, Rows, Store, Table};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 /// The connection that all leases and tags of a process share, for one call at a time. It connects at the first call, and again after an
 /// error.
 ///
-/// **A lease never waits for long.** A call for a tag takes at most half of the shortest time limit of a lease's call, and a call for
-/// another lease at most twice as much: then the failure of either leaves time to report the lease before it is used up. A call that
-/// connects first has one time limit for both. Failures of calls for tags do not keep leases from calling.
+/// **A lease never waits for long.** Let T be the shortest time limit of a lease's call. A call for a tag takes at most T/2, and a call
+/// for another lease at most T. If either fails, there is time left to report the lease before it is used up. The time limit of a call
+/// includes connecting. Failed calls for tags do not stop calls for leases.
 pub(crate) struct Connection {
     address: Address,
     /// The shortest time limit of the calls of this process's leases, in us.
@@ -35,7 +35,7 @@ pub(super) enum For<'a> {
 /// A connection, and the outcomes of the last calls.
 pub(super) struct Link<C: ?Sized> {
     connection: Option<Box<C>>,
-    /// True if the connection is kept after a busy answer. A connection to a server is made again, because another server may be less busy.
+    /// True if the connection is kept after a busy answer. A connection to a server is replaced, because another server may be less busy.
     stays: bool,
     /// The time until which no call is made to a store that did not answer, and its error. Otherwise many leases would wait for it one
     /// after the other.
@@ -43,7 +43,7 @@ pub(super) struct Link<C: ?Sized> {
     /// The time until which no call is made for tags, and the error. It is set when two different tags failed one after the other, because
     /// a single tag may fail for its own locked record.
     tags_down: Option<(Instant, Error)>,
-    /// The last tag that got no answer, if no tag got one since.
+    /// The last tag that got no answer. `None` once any tag got one.
     silent: Option<String>,
     /// The latest calls for leases if they got no answer: the instant at which the first of them began, and their number.
     silence: Option<(Instant, u32)>,
@@ -97,8 +97,8 @@ impl<C: ?Sized> Link<C> {
         self.judge(who, timeout, begun, Instant::now(), result)
     }
 
-    /// A call for a lease that may be made twice. If an open connection turns out to have ended, the call is made again over a new one, in
-    /// the time that is left. If the store did not answer at all, no time is left.
+    /// Makes a call for a lease that may be made twice. If an open connection turns out to have ended, the call is repeated over a new
+    /// one, in the time that is left. If the store did not answer at all, no time is left.
     fn call_repeatable<T>(
         &mut self,
         timeout: Duration,
@@ -115,7 +115,7 @@ impl<C: ?Sized> Link<C> {
         self.judge(For::Lease, timeout, begun, Instant::now(), result)
     }
 
-    /// Works with the connection, and keeps it if it can still be used. The work gets the time that connecting has left.
+    /// Works with the connection, and keeps it if it can still be used. The work gets the time that is left after connecting.
     fn attempt<T>(
         &mut self,
         timeout: Duration,
@@ -136,7 +136,7 @@ impl<C: ?Sized> Link<C> {
     }
 
     /// Remembers the outcome of a call. A store that does not answer a lease's call first counts as busy, so that the call is repeated, and
-    /// only then as away. A slow server is called [`MOST_SILENCES`] times, with longer pauses. A host that lets nobody in is called for the
+    /// only then as away. A slow server is called [`MOST_SILENCES`] times, with longer pauses. A host that accepts no connection is called for the
     /// time limit of one call.
     pub(super) fn judge<T>(&mut self, who: For, timeout: Duration, begun: Instant, now: Instant, result: Result<T>) -> Result<T> {
         let is_lease = who == For::Lease;
@@ -176,7 +176,7 @@ impl Connection {
         &self.address
     }
 
-    /// Sets the shortest time limit of a lease's call, by which all calls are limited. `None` if there is no lease.
+    /// Sets the shortest time limit of a lease's call, by which all calls are limited. `None` without a lease.
     pub(super) fn limit_calls(&self, shortest: Option<Duration>) {
         self.shortest_us.store(shortest.map_or(u64::MAX, |shortest| shortest.as_micros() as u64), Ordering::Relaxed);
     }
@@ -186,7 +186,7 @@ impl Connection {
         timeout.min(Duration::from_micros(if who == For::Lease { shortest_us.saturating_mul(2) } else { shortest_us / 2 }))
     }
 
-    /// One call of the store for a lease, which takes at most `timeout`.
+    /// Makes a call of the store for a lease, which takes at most `timeout`.
     ///
     /// # Errors
     /// `STORE_*`; `INTERNAL` for a panic, which must not end other uses of the connection.
@@ -194,8 +194,8 @@ impl Connection {
         self.ask(For::Lease, timeout, work)
     }
 
-    /// One call of the store for a lease that does no harm when it is made twice. It is repeated if the connection had ended unnoticed, as
-    /// after a restart of the server.
+    /// Makes a call of the store for a lease that does no harm when it is made twice. Repeats the call if the connection had ended
+    /// unnoticed, as after a restart of the server.
     ///
     /// # Errors
     /// As [`call`](Connection::call).
@@ -209,8 +209,8 @@ impl Connection {
         self.named(link.call_repeatable(timeout, |timeout| self.address.connect(timeout), work))
     }
 
-    /// One or more calls of the store for leases. Together they take at most `timeout`, and each has its own outcome. Calls that do no harm
-    /// when they are made twice are repeated as by [`call_repeatable`](Connection::call_repeatable).
+    /// Makes one or more calls of the store for leases. Together they take at most `timeout`, and each has its own outcome. Calls that do
+    /// no harm when they are made twice are repeated as by [`call_repeatable`](Connection::call_repeatable).
     pub(super) fn call_all<T: Clone>(
         &self,
         timeout: Duration,
@@ -240,7 +240,7 @@ impl Connection {
         answers.into_iter().map(|answer| answer.map_err(judged)).collect()
     }
 
-    /// One call of the store for a tag, which takes at most `timeout`, and less where there are leases.
+    /// Makes a call of the store for a tag, which takes at most `timeout`, and less if the process has leases.
     ///
     /// # Errors
     /// As [`call`](Connection::call).
@@ -258,7 +258,7 @@ impl Connection {
         self.named(link.call(who, timeout, |timeout| self.address.connect(timeout), work))
     }
 
-    /// One call of another system's table, with the limits of [`call_for_tag`](Connection::call_for_tag).
+    /// Makes a call of another system's table, with the limits of [`call_for_tag`](Connection::call_for_tag).
     ///
     /// # Errors
     /// As [`call`](Connection::call).
@@ -300,7 +300,7 @@ pub(super) fn is_busy(error: &Error) -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::store::{Answer, Ask, Loaded, Swap, Swapped, Which};
+    use frazil_store::{Answer, Ask, Loaded, Swap, Swapped, Which};
 
     const SECOND: Duration = Duration::from_secs(1);
     const HOUR: Duration = Duration::from_secs(3_600);
@@ -314,17 +314,17 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_a_store_is_an_error_like_any_other() {
+    fn panic_in_a_store_is_an_error() {
         let connection = connection();
         assert!(connection.call(SECOND, |_| Ok(())).is_ok());
         let error = connection.call(SECOND, |_| -> Result<()> { panic!("no such row") }).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
         assert!(error.to_string().starts_with("store=memory: ") && error.to_string().contains("no such row"), "{error}");
-        assert!(connection.store.lock().unwrap().connection.is_none(), "what panicked is not used again");
+        assert!(connection.store.lock().unwrap().connection.is_none(), "a connection that panicked is not used again");
         assert!(connection.call(SECOND, |_| Ok(())).is_ok());
     }
 
-    /// A store that answers the first calls of several, and no others.
+    /// A store that answers only the first calls of several.
     struct Cut(usize);
 
     impl Store for Cut {
@@ -346,11 +346,11 @@ mod tests {
                 _ if n < self.0 => Ok(Answer::Swapped(Swapped::OutOfTime(n as i64))),
                 _ => lost(),
             };
-            // One answer is missing where none is lost.
+            // If `self.0` is above the number of calls, one answer is missing.
             (0..asks.len() - usize::from(self.0 > asks.len())).map(answer).collect()
         }
 
-        #[cfg(feature = "list")]
+        #[cfg(feature = "admin")]
         fn namespaces(&mut self) -> Result<Vec<String>> {
             unreachable!("nobody lists")
         }
@@ -373,11 +373,11 @@ mod tests {
         assert!(is_busy(lost) && !is_kept, "it says when to ask again: {lost}");
         let (answers, is_kept) = ask(5);
         assert!(answers.len() == 4 && answers.iter().all(|answer| answer.as_ref().is_err_and(|e| e.kind() == ErrorKind::Internal)));
-        assert!(!is_kept, "what answers the wrong number of calls is not used again");
+        assert!(!is_kept, "a connection with the wrong number of answers is not used again");
     }
 
-    /// Makes a repeatable call, where the first attempts fail after so long; returns the time that each attempt and each new
-    /// connection was given.
+    /// Makes a repeatable call. Each of its first attempts fails after one of these times. Returns
+    /// the time given to each attempt, and to each new connection.
     fn repeated(link: &mut Link<()>, timeout: Duration, fails_after: &[Duration]) -> (Result<()>, Vec<Duration>, Vec<Duration>) {
         let (asked, connected) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
         let connect = |timeout| {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_has_ended_is_made_again_in_the_time_that_is_left() {
+    fn connection_that_has_ended_is_made_again_in_the_time_that_is_left() {
         let soon = SECOND / 100;
         let (result, asked, connected) = repeated(&mut opened(), HOUR, &[]);
         assert!(result.is_ok() && asked == [HOUR] && connected.is_empty());
@@ -413,8 +413,8 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_gone_is_not_asked_for_longer() {
-        // Twice at most in a call, and after a few calls no more for a while.
+    fn dead_store_is_not_called_beyond_the_time_limit() {
+        // At most two attempts in a call. After a few calls, none is made for a while.
         let mut link = opened();
         for call in 1..=MOST_SILENCES {
             let (result, asked, _) = repeated(&mut link, HOUR, &[Duration::ZERO; 3]);
@@ -425,13 +425,13 @@ mod tests {
         let (result, asked, connected) = repeated(&mut link, HOUR, &[]);
         assert!(result.is_err() && asked.is_empty() && connected.is_empty());
         let soon = SECOND / 100;
-        // One that is silent has had its time, and a new connection fails for good.
+        // A silent store has used all of the time. A new connection is not repeated.
         assert_eq!(repeated(&mut opened(), soon, &[soon]).1, [soon]);
         let asked = repeated(&mut Link::default(), HOUR, &[Duration::ZERO]).1;
         assert!(asked.len() == 1 && asked[0] <= HOUR, "{asked:?}");
     }
 
-    /// Returns after how many silent calls, which took so long each, a store counts as away.
+    /// Returns the number of silent calls of this length after which a store counts as away.
     fn silences_until_away(timeout: Duration, took: Duration) -> u32 {
         let mut link = opened();
         let silent = || -> Result<()> {
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_lets_nobody_in_counts_as_away_sooner_than_a_slow_server() {
+    fn unreachable_host_counts_as_away_sooner_than_a_slow_server() {
         let (short, long) = (SECOND / 10, 2 * SECOND);
         assert_eq!(silences_until_away(short, Duration::ZERO), MOST_SILENCES);
         assert_eq!(silences_until_away(short, short * 4 / 5), MOST_SILENCES);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_server_is_reached_anew() {
+    fn busy_server_gets_a_new_connection() {
         let mut link = opened();
         let busy = || -> Result<()> { Err(Error::new(ErrorKind::StoreUnreachable, "no leader").retry_soon()) };
         let error = link.call(For::Lease, SECOND, |_| panic!("it is connected"), |(), _| busy()).unwrap_err();
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tags_met_keeps_no_lease_from_asking() {
+    fn failed_calls_for_tags_do_not_stop_calls_for_leases() {
         let connection = connection();
         assert!(connection.call_for_tag("a", SECOND, fail).is_err());
         assert!(connection.call_for_tag("b", SECOND, |_| Ok(())).is_ok(), "the store answers others");
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_store_is_asked_a_few_times_and_any_answer_counts() {
+    fn silent_store_is_called_a_few_times_and_any_answer_counts() {
         let connection = connection();
         let silences = || (1..MOST_SILENCES).all(|_| is_busy(&connection.call(SECOND, fail).unwrap_err()));
         assert!(silences());
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_has_the_time_that_connecting_has_left() {
+    fn call_has_the_time_that_connecting_has_left() {
         let soon = SECOND / 10;
         let (mut link, mut given) = (Link::<()>::default(), Vec::new());
         let mut call = || {
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_for_a_tag_takes_half_of_what_a_lease_may() {
+    fn call_for_a_tag_gets_half_of_a_leases_time_limit() {
         let connection = connection();
         let limits = |timeout| [For::Tag("a"), For::Lease].map(|who| connection.limit(who, timeout));
         assert_eq!(limits(HOUR), [HOUR; 2]);

@@ -3,16 +3,16 @@
 use super::candidates::Candidates;
 use super::protocol::{DISPOSABLE, Terms};
 use super::record::CLOCK_ERROR_MS;
-use crate::error::{Error, ErrorKind, Result};
-use crate::layout::Layout;
-use crate::policy::{Policies, Reaction};
-use crate::store::Address;
-use crate::time::show_duration;
+use crate::generator::policy::{Policies, Reaction};
+use crate::id::layout::Layout;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::time::show_duration;
+use frazil_store::Address;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The value of an unbounded `ahead` in A. On this machine the store's clock goes back together with ours, so the value is as far as a
-/// clock may go back. For other stores it is short, because processes wait for A after a store lost writes.
+/// The value of an unbounded `ahead` in A. A store on this machine has our clock, which may go back, so the value is large. For other
+/// stores the value is small, because processes wait for A after a store lost writes.
 const UNBOUNDED_AHEAD_NEAR_MS: u64 = 3_600_000;
 const UNBOUNDED_AHEAD_MS: u64 = 60_000;
 /// The part of A beyond the drift, for clocks that are slightly wrong.
@@ -66,8 +66,7 @@ impl Contract {
             return Err(Error::new(ErrorKind::StoreUnsuitable, why));
         }
         if manual_clock && !address.is_memory() {
-            let why =
-                format!("clock=manual does not go with store={address}, where other clocks count: give the node number, or store=memory");
+            let why = format!("clock=manual cannot be used with store={address}: give a node number, or use store=memory");
             return Err(Error::new(ErrorKind::Spec, why));
         }
         let drift_ms = |reaction| match reaction {
@@ -99,8 +98,8 @@ impl Contract {
         Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false, spec: Arc::default() })
     }
 
-    /// Returns how many ticks ahead of the clock an observed ID may lie. An unbounded `ahead` counts as it does in A, because the store
-    /// could not confirm a bound further ahead.
+    /// Returns how many ticks ahead of the clock an observed ID may be. An unbounded `ahead` has the same value as in A, because the
+    /// store could not confirm a bound further ahead.
     pub(crate) fn drift(&self) -> u64 {
         (self.terms.allowance_ms - CLOCK_SLACK_MS) / self.terms.layout.tick_ms()
     }
@@ -133,9 +132,8 @@ impl Contract {
     }
 }
 
-#[cfg(feature = "admin")]
 impl Contract {
-    /// The command that says that no ID of the namespace was ever issued.
+    /// The command by which an operator states that no ID of the namespace was ever issued.
     pub fn beginning(&self) -> String {
         self.terms.beginning()
     }
@@ -156,8 +154,8 @@ impl Contract {
     }
 }
 
-/// The purpose of a namespace, as its record holds it. It includes the names of the given fields if numbers are disposable, because these
-/// are counted for each value of the given fields.
+/// The purpose of a namespace, as its record holds it. For disposable numbers it includes the names of the given fields, because each
+/// value of these fields has its own counter.
 fn purpose(layout: &Layout, fields: &[(Option<u64>, u32)], disposable: bool) -> String {
     if !disposable {
         return layout.to_string();
@@ -168,7 +166,6 @@ fn purpose(layout: &Layout, fields: &[(Option<u64>, u32)], disposable: bool) -> 
 }
 
 /// The purpose of a namespace, read from its record.
-#[cfg(feature = "admin")]
 pub struct Purpose {
     /// The owner of the node numbers.
     pub layout: Layout,
@@ -176,7 +173,6 @@ pub struct Purpose {
     pub disposable: Option<Vec<String>>,
 }
 
-#[cfg(feature = "admin")]
 impl Purpose {
     /// # Errors
     /// Those of [`Layout::parse`].
@@ -215,16 +211,17 @@ impl Times {
     }
 }
 
-#[cfg(all(test, feature = "admin"))]
+#[cfg(test)]
 mod tests {
     use super::super::protocol::BEGINNING_MS;
     use super::super::record::CLOCK_ERROR_MS;
     use super::*;
-    use crate::policy::{Reaction, Start};
+    use crate::generator::policy::{Reaction, Start};
 
-    /// The store's clock, and not the shortest `renew`, says when leases begin that follow on a store which may have lost writes.
+    /// After a store may have lost writes, its clock decides when leases begin. The shortest
+    /// `renew` does not.
     #[test]
-    fn an_opener_waits_until_leases_begin_however_short_its_renewals_are() {
+    fn opener_waits_until_leases_begin_however_short_its_renewals_are() {
         for renew_ms in [SHORTEST_RENEW_MS, 1_000, 10_000] {
             let (address, layout) = (Address::parse("memory").unwrap(), Layout::parse("standard").unwrap());
             let policies = Policies { rollback: Reaction::Error, exhausted: Reaction::Error, start: Start::Zero, lag_ms: 0 };
@@ -238,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_purpose_is_read_back() {
+    fn purpose_round_trips() {
         let layout = Layout::parse("twitter").unwrap();
         let given = |datacenter, disposable| Purpose::parse(&purpose(&layout, &[(datacenter, 5), (None, 5)], disposable)).unwrap();
         assert_eq!(given(None, false).disposable, None);

@@ -1,10 +1,11 @@
 //! The environment of a process's leases: process number, clocks, name, random source, threads.
 
 use super::shared::ProcessWorkers;
-use crate::clock::{Clock, system_ms};
-use crate::fork::{self, Mark};
-use crate::host;
-use crate::thread;
+use crate::clock::Clock;
+use frazil_base::os::fork::{self, Mark};
+use frazil_base::os::host;
+use frazil_base::os::thread;
+use frazil_base::time::system_ms;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,18 +21,18 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Returns whether the process that runs is surely another one: a copy of this process, or a forked child. A caller's callback may have
-    /// forked. Takes no lock, because a thread that a child does not have may hold it.
+    /// Returns whether the running process is certainly another one: a forked child, or a copy of this process. A caller's callback may
+    /// have forked. Takes no lock, because after a fork a thread that no longer exists may hold it.
     pub(super) fn is_over(&self) -> bool {
         self.mark.is_another(self.number)
     }
 
-    /// Returns whether the process that runs may be another one: it is, or that is not known now.
-    pub(super) fn may_be_over(&self) -> bool {
+    /// Returns whether the running process is another one, or cannot be identified now.
+    pub(super) fn may_be_other_process(&self) -> bool {
         !self.mark.is_still(self.number)
     }
 
-    /// The process that runs, with the operating system as its environment.
+    /// The running process, with the operating system as its environment.
     pub(super) fn this(workers: Arc<dyn ProcessWorkers>) -> Self {
         let mark = fork::mark();
         Process {
@@ -44,7 +45,7 @@ impl Process {
     }
 }
 
-/// The operating system, or a simulation.
+/// The operating system, or a simulation of it.
 pub(super) trait Environment: Send + Sync {
     /// Returns the time of a clock that only goes forward.
     fn mono_ms(&self) -> u64;

@@ -3,27 +3,28 @@
 //! ```text
 //! 1 overlap token=51c3a4e2b8f00d17 other=9f0c66e1d1a4b7f2 from=1735689600000 to=1735689603000 holder=shop-3:4711 by=shop-4:12
 //! ```
-//! The process that loses the number writes the note, because the new holder does not know the old one. The note is kept under the node
-//! number in a namespace of its own, `NAMESPACE~`. So it outlives the records of the namespace, and no process reads it to lease a number.
+//! The process that loses the number writes the note, because the new holder does not know the old one. The note's key is the
+//! node number in a separate namespace, `NAMESPACE~`. So it outlives the records of the namespace, and processes that lease a
+//! number do not read it.
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Store, Swap, Swapped, Which};
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_store::{Key, Store, Swap, Swapped, Which};
 use std::fmt;
 
 const FORMAT: &str = "1 overlap ";
-/// The number of attempts to write a note, while other processes write it as well.
+/// The number of attempts to write a note while other processes write it, too.
 const ATTEMPTS: usize = 5;
-/// The longest place that every store takes.
+/// The longest namespace that every store accepts.
 const LONGEST: usize = 64;
 
 /// A node number that two processes may have used at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overlap {
-    /// The number.
+    /// The node number.
     pub node: u64,
     /// The token of the lease that was lost.
     pub(crate) token: u64,
-    /// The token of the record that stood in its place; 0 where there was none.
+    /// The token of the record that was found instead; 0 if there was none.
     pub(crate) other: u64,
     /// The first time of the IDs that may have been issued twice (Unix ms).
     pub from_ms: i64,
@@ -31,7 +32,7 @@ pub struct Overlap {
     pub to_ms: i64,
     /// Host and process, for people.
     pub holder: String,
-    /// The holder that the other record names; empty where there was none.
+    /// The holder that the other record names; empty if there was none.
     pub by: String,
 }
 
@@ -43,12 +44,12 @@ impl fmt::Display for Overlap {
 }
 
 impl Overlap {
-    /// The place of a namespace's notes.
+    /// The namespace of a namespace's notes.
     pub fn place(namespace: &str) -> String {
         format!("{}~", &namespace[..namespace.len().min(LONGEST - 1)])
     }
 
-    /// Reads the note of a number; `None` where the text is none.
+    /// Parses the note of a number; `None` if the text is not a note.
     pub fn parse(node: u64, text: &str) -> Option<Self> {
         let (words, names) = text.strip_prefix(FORMAT)?.split_once(" holder=")?;
         let (holder, by) = names.rsplit_once(" by=")?;
@@ -89,7 +90,7 @@ impl Overlap {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::store::Address;
+    use frazil_store::Address;
     use std::time::Duration;
 
     fn overlap(from_ms: i64, to_ms: i64) -> Overlap {
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_read_back_and_covers_the_one_before() {
+    fn note_round_trips_and_covers_the_earlier_note() {
         for text in
             ["", "1 overlap ", "1 overlap token=1 other=2 from=3 holder=a by=b", "1 overlap other=1 token=2 from=3 to=4 holder=a by=b"]
         {
@@ -108,7 +109,7 @@ mod tests {
         let long = "n".repeat(LONGEST);
         for (note, reads) in [((50, 60), (50, 60)), ((55, 70), (50, 70)), ((10, 20), (10, 70))] {
             overlap(note.0, note.1).write(&mut *store, &long).unwrap();
-            let slots = store.load(&Overlap::place(&long), Which::All).unwrap().slots;
+            let slots = store.load(&Overlap::place(&long), Which::Page(0)).unwrap().slots;
             let [(3, text)] = slots.as_slice() else { panic!("{slots:?}") };
             assert_eq!(Overlap::parse(3, text), Some(overlap(reads.0, reads.1)));
         }

@@ -1,23 +1,28 @@
-//! The window protocol, for one lease: a state machine without I/O, clock or randomness of its own.
+//! The window protocol, for one lease: a state machine that contains no I/O, clock or random
+//! source.
 //!
-//! It returns the next thing to do ([`Protocol::step`]), takes the outcome ([`Protocol::done`]), and holds what the store has confirmed
-//! ([`Protocol::grant`]); `terms.rs` has the types of these. TiKV PD's timestamp oracle is the model: a *bound* is written to the store
-//! before any stamp up to it is used.
+//! It returns the next thing to do ([`Protocol::step`]), takes the outcome ([`Protocol::done`]),
+//! and holds the grant that the store has confirmed ([`Protocol::grant`]). `terms.rs` has their
+//! types. The model is the timestamp oracle of TiKV PD: a *bound* is written to the store before
+//! any stamp up to it is used.
 //!
-//! **The invariant.** The stamps that two owners of a slot may issue are disjoint, whatever any clock
-//! says and however long a process was paused:
-//! 1. an owner issues nothing above the bound that the store confirmed to it ([`Grant::bound`], which the
-//!    generator's lease enforces: `generator/lease.rs`);
-//! 2. an owner's first stamp lies above the bound of the record that it replaced, and the record was
-//!    replaced by comparing the whole of it: so of several that saw it, one wins, and the owner before
-//!    cannot raise its bound any more, for its own compare fails;
-//! 3. a write whose outcome is unknown confirms nothing: the record is read again;
-//! 4. a slot is released with the last stamp issued as its bound, after the generator's lease was frozen.
+//! **The invariant.** The stamps that two owners of a slot may issue are disjoint, whatever any
+//! clock shows and however long a process was paused:
+//! 1. An owner issues nothing above the bound that the store confirmed to it ([`Grant::bound`],
+//!    which the generator's lease enforces: `generator/lease.rs`).
+//! 2. An owner's first stamp is above the bound of the record that it replaced, and it replaced the
+//!    record by comparing the whole of it. So of several processes that saw the record, one wins.
+//!    The previous owner cannot raise its bound any more, because its own compare fails.
+//! 3. A write whose outcome is unknown confirms nothing: the record is read again.
+//! 4. A slot is released with the last stamp issued as its bound, after the generator's lease was
+//!    frozen.
 //!
-//! A store that lost writes has forgotten bounds. Then three things keep the owners apart, by the
-//! store's clock: no bound is confirmed further ahead of it than W + A (the *cap*); what is acquired in
-//! a new incarnation begins W + A + e after the incarnation did (the *floor*), above all forgotten
-//! bounds; and every write names the incarnation, so that nothing is confirmed across the loss.
+//! A store that lost writes has forgotten bounds. Then three rules keep the owners apart, by the
+//! store's clock:
+//! - The *cap*: no bound is confirmed further ahead of the store's clock than W + A.
+//! - The *floor*: a lease of a new incarnation begins W + A + e after the incarnation did, above
+//!   all forgotten bounds.
+//! - Every write names the incarnation, so that nothing is confirmed across the loss.
 //!
 //! | term | what it is |
 //! |---|---|
@@ -25,21 +30,21 @@
 //! | meta record | the record of the namespace: its layout, W, A, and the incarnation of the store |
 //! | swap | a compare-and-set: the store writes a record only if it finds the old one, the meta record and its own identity as given |
 //! | stamp | tick and sequence; what is issued under a slot's node number |
-//! | bound | the last stamp that an owner may issue, as its record says; *ahead* until the store's clock has passed its tick |
-//! | W | the window: how far ahead a bound is moved; the longest of the namespace's processes counts |
-//! | R | the time after which it is moved again (`renew`) |
+//! | bound | the last stamp that an owner may issue, according to its record; *ahead* until the store's clock has passed its tick |
+//! | W | the window: the distance by which a bound is moved ahead; the longest of the namespace's processes counts |
+//! | R | the time after which the bound is moved again (`renew`) |
 //! | A | the allowance: the largest drift of stamps ahead of the clock, and 2 s |
-//! | e | [`CLOCK_ERROR_MS`](super::record::CLOCK_ERROR_MS): how far the clocks of two servers may lie apart |
-//! | incarnation | what the store has remembered since it was begun, or lost writes: nonce, server, `since` |
-//! | since | the store's time before which the incarnation was begun: later than all that was lost; 0: nothing was |
+//! | e | [`CLOCK_ERROR_MS`](super::record::CLOCK_ERROR_MS): the largest difference between the clocks of two servers |
+//! | incarnation | the store's life since it was begun, or last lost writes: nonce, server, `since` |
+//! | since | the store's time before which the incarnation was begun, later than all lost writes; 0: none were lost |
 //! | cap | a bound is confirmed no further ahead of the store's clock than W + A |
 //! | floor | since + W + A + e: above all bounds that may be forgotten; no slot is taken before it |
 //! | shaken | of a lease: confirmed in an incarnation before the present one |
-//! | disposable | of a number: nobody gets it again, so its lease has no end; one slot counts how many are spent |
+//! | disposable | of a number: it is never leased again, so its lease has no end; one slot counts the spent ones |
 //!
-//! This file has the states, and calls the other files: [`slot`] takes, extends and confirms one slot, [`incarnation`] has the store's
-//! identity, floor and cap, [`draw`] and [`choice`] find a number, [`clocks`] compares clocks, and [`loss`] ends a lease whose record is
-//! gone.
+//! This file has the states, and calls the other files. [`slot`] takes, extends and confirms one
+//! slot. [`incarnation`] has the store's identity, floor and cap. [`draw`] and [`choice`] find a
+//! number. [`clocks`] compares clocks. [`loss`] ends a lease whose record is gone.
 
 mod choice;
 mod clocks;
@@ -55,26 +60,26 @@ pub(crate) use mismatch::DISPOSABLE;
 pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};
 
 use super::record::{Meta, Slot, Tenure};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Loaded, Swap, Swapped, Turns, Which};
-use choice::Watch;
+use choice::LivenessCheck;
 use clocks::Survey;
 use draw::Look;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_store::{Key, Loaded, Swap, Swapped, Turns, Which};
 use incarnation::Incarnation;
 use slot::{Extending, Held, Taking};
 use std::sync::Arc;
 
 /// The distance of a new incarnation's `since` ahead of the store's clock. The store writes the meta record only before `since`, because
-/// there could be a loss between `since` and a later write.
+/// writes could be lost between `since` and a later write.
 pub(super) const BEGINNING_MS: i64 = 2_000;
 /// The shortest pause between two calls, in ms.
 const BREATH_MS: u64 = 10;
 /// The number of parts of R. Renewals are due at the ends of the parts, so that the leases of a process are due together.
 const PARTS: u64 = 8;
-/// The number of writes of unknown outcome that are remembered.
+/// The number of remembered writes whose outcome is unknown.
 const REMEMBERED: usize = 32;
 
-/// One lease, held or looked for: the *holder*.
+/// One lease, held or being looked for: the *holder*.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Protocol {
     terms: Arc<Terms>,
@@ -92,9 +97,9 @@ pub(crate) struct Protocol {
     /// The servers on which the present search began an incarnation.
     turns: Turns,
     held: Option<Held>,
-    /// A loss that was not taken yet ([`Protocol::take_loss`]).
+    /// A loss that [`Protocol::take_loss`] has not returned yet.
     loss: Option<Box<Loss>>,
-    /// The highest bound that was ever confirmed here.
+    /// The highest bound that was ever confirmed to this holder.
     highest: u64,
     /// The node number that was released or lost last. Another one is preferred.
     avoided: Option<u64>,
@@ -104,21 +109,21 @@ pub(crate) struct Protocol {
     look: Option<Look>,
     /// The number of attempts of this search that were lost to other processes.
     lost: u32,
-    /// The tick and the `mono_ms` ([`Now`]) at which a survey found this machine's clock right.
+    /// The tick and the `mono_ms` ([`Now`]) at which a survey found that this machine's clock is right.
     clear: Option<(u64, u64)>,
-    /// The slots at the beginning of a watch, to see which holders are alive.
-    watch: Option<Watch>,
+    /// The slots at the beginning of a watch, by which living holders are recognized.
+    watch: Option<LivenessCheck>,
     /// The error of the last call or attempt, if it failed.
     trouble: Option<Error>,
     /// The number of consecutive calls that found the store busy.
     retries: u32,
     /// The reason of the present wait, if its end is known.
     awaits: Option<Error>,
-    /// The number of times that a bound was moved on.
+    /// The number of times that a bound was extended.
     renewals: u64,
 }
 
-/// The state of a holder. Its data is boxed, because a held lease has none of it most of the time.
+/// The state of a holder. Its data is boxed, because a held lease rarely has any.
 #[cfg_attr(test, derive(Clone))]
 enum State {
     /// No slot is wanted.
@@ -131,13 +136,13 @@ enum State {
     Take(Box<Taking>),
     /// Holds a slot that is to be extended at `due`.
     Hold { due: u64 },
-    /// Compares this machine's clock with the bounds of others, page by page, because the store has no clock.
+    /// Compares this machine's clock with the bounds of others, page by page. Used if the store has no clock.
     Survey(Box<Survey>),
     /// Writes a later record.
     Extend(Box<Extending>),
     /// Reads a slot, because the outcome of a write is unknown, or another process wrote.
     Confirm(Option<Box<Taking>>),
-    /// Writes the last record.
+    /// Writes the last record, which releases the slot.
     Release(Arc<Swap>),
 }
 
@@ -182,7 +187,6 @@ impl Protocol {
         Protocol { name, random, ..self.clone() }
     }
 
-    /// Replaces the random source.
     pub(crate) fn reseed(&mut self, random: fastrand::Rng) {
         self.random = random;
     }
@@ -216,16 +220,14 @@ impl Protocol {
         self.awaits.as_ref()
     }
 
-    /// The write that begins a namespace in which, as an operator says, no ID was ever issued.
-    #[cfg(feature = "admin")]
+    /// The write that begins a namespace in which no ID was ever issued, according to an operator.
     pub(crate) fn beginning(terms: Arc<Terms>, loaded: &Loaded) -> Result<Option<Swap>> {
         Protocol::first(terms, &Loaded { loses_writes: false, ..loaded.clone() })
     }
 
     /// The first write of a process that finds this content of a namespace.
-    #[cfg(feature = "admin")]
     pub(crate) fn first(terms: Arc<Terms>, loaded: &Loaded) -> Result<Option<Swap>> {
-        Protocol::new(terms, "", fastrand::Rng::new()).establish(loaded, crate::clock::system_ms())
+        Protocol::new(terms, "", fastrand::Rng::new()).establish(loaded, frazil_base::time::system_ms())
     }
 
     /// Returns whether no slot is wanted.
@@ -233,7 +235,7 @@ impl Protocol {
         matches!(self.state, State::Idle)
     }
 
-    /// Returns whether a call to get or keep a slot is under way or due at once, so that its outcome comes soon.
+    /// Returns whether a call to get or keep a slot is being made, or due now, so that its outcome comes soon.
     pub(crate) fn is_asking(&self, now_ms: u64) -> bool {
         now_ms >= self.rest_until && !matches!(self.state, State::Idle | State::Hold { .. } | State::Release(_))
     }
@@ -259,7 +261,7 @@ impl Protocol {
         }
     }
 
-    /// Releases the slot. `next` is the stamp that would have been issued next, read after the freeze.
+    /// Releases the slot. `next` is the first stamp that was not issued, read after the freeze.
     ///
     /// If the outcome of a write is unknown, the record stays as it is, and its bound protects the issued IDs.
     pub(crate) fn release(&mut self, next: u64) {
@@ -329,7 +331,7 @@ impl Protocol {
         }
     }
 
-    /// Continues after a failed call. If the call may have written a record, that is read before anything else is done.
+    /// Continues after a failed call. If the call may have written a record, that record is read before anything else.
     fn unknown(&mut self, state: State, error: Error, now: Now) {
         let has_ended = self.ends_with(&error);
         let is_new = matches!(&state, State::Take(taking) if taking.swap.old.is_none());
@@ -356,13 +358,13 @@ impl Protocol {
     }
 
     fn loaded(&mut self, state: State, loaded: &Loaded, now: Now) {
-        // Before `establish`, which may return early: a lease whose record is replaced ends at once.
+        // This precedes `establish`, which may return early, because a lease whose record is replaced ends at once.
         let state = if self.is_replaced(loaded) { self.lose(loaded, now) } else { state };
         self.look_for_lost_writes(&state, loaded);
         match self.establish(loaded, self.terms.layout.tick_start_ms(now.tick)) {
             Ok(None) => {}
             Ok(Some(swap)) => {
-                // A slot that was being taken is dropped, because it belongs to the incarnation before.
+                // A slot that was being taken is dropped, because it belongs to the previous incarnation.
                 self.state = State::Establish(Arc::new(swap));
                 return;
             }
@@ -391,7 +393,7 @@ impl Protocol {
                 self.confirm(loaded, now);
                 Ok(())
             }
-            // Only `confirm` knows what may become of a lease after a loss.
+            // Only `confirm` decides about a lease after a loss.
             State::Survey(_) if self.held.as_ref().is_some_and(|held| held.shaken) => {
                 self.state = State::Confirm(None);
                 Ok(())
@@ -428,7 +430,7 @@ impl Protocol {
             (State::Take(taking), Swapped::OutOfTime(store_ms)) => {
                 self.state = State::Seek;
                 self.await_floor(store_ms);
-                // By this machine's clock the old bound has passed, but not by the store's; or the floor lies ahead.
+                // Either the previous bound has passed by this machine's clock but not by the store's, or the floor is ahead.
                 let wait_ms = u64::try_from(taking.swap.earliest_ms.saturating_sub(store_ms)).unwrap_or(0);
                 self.out_of_time(store_ms, wait_ms.min(self.terms.renew_ms), now);
             }
@@ -452,7 +454,8 @@ impl Protocol {
         if self.terms.disposable {
             return Which::One(candidates.nth(0));
         }
-        // A store without a clock also shows the leases of others. If all numbers of the layout are candidates, these are read anyway.
+        // A store without a clock also shows the leases of others. If all numbers of the layout are candidates, the search reads these
+        // leases anyway.
         let has_page = !self.terms.clock && self.clear.is_none() && candidates.count() < self.terms.layout.nodes();
         self.look.get_or_insert_with(|| Look::first(candidates, has_page, &mut self.random)).which(candidates)
     }
@@ -462,7 +465,7 @@ impl Protocol {
         if self.held.is_some() { State::Confirm(None) } else { State::Seek }
     }
 
-    /// Draws the pause before the next call of a busy store: up to `first_ms`, then up to twice that, and so on, so that processes that
+    /// Draws the pause before the next call of a busy store. The limit is `first_ms`, then twice that, and so on. So processes that
     /// began together retry at different times. The pause is short enough to renew a lease in time.
     fn backoff_ms(&mut self, first_ms: u64) -> u64 {
         let longest_ms = if self.held.is_some() { self.terms.renew_ms / 2 } else { self.terms.renew_ms };

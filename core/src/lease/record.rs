@@ -5,10 +5,10 @@
 //! 1 held token=51c3a4e2b8f00d17 version=42 bound=247823410003967 holder=shop-3:4711
 //! ```
 
-use crate::error::{Error, ErrorKind, Result, shown};
+use frazil_base::error::{Error, ErrorKind, Result, shown};
 use std::fmt;
 
-/// e: how far the clocks of two servers may lie apart, in ms.
+/// e: the largest difference between the clocks of two servers, in ms.
 pub(super) const CLOCK_ERROR_MS: i64 = 1_000;
 
 /// The format of the records. Records of a newer format are refused.
@@ -17,12 +17,12 @@ const FORMAT: &str = "1";
 /// The record that all slots of a namespace share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// A random number, drawn when this incarnation of the store began. After a wipe or a replacement it is another.
+    /// A random number, drawn when this incarnation of the store began. It changes after a wipe or a replacement.
     pub nonce: u64,
-    /// The server with this incarnation, as the store names it.
+    /// The server with this incarnation, by the store's name for it.
     pub server: String,
-    /// The store's time, in Unix ms, before which the incarnation was begun: later than all that was lost; 0 where nothing can
-    /// have been lost before it.
+    /// The store's time, in Unix ms, before which the incarnation was begun. It is later than all lost writes. 0 if none can
+    /// have been lost.
     pub since_ms: i64,
     /// The longest window of any process, in ms. No bound is further ahead of the store's time than the sum of this and the allowance.
     pub window_ms: u64,
@@ -44,7 +44,7 @@ pub enum Tenure {
 }
 
 impl Tenure {
-    /// The word that stands in the record.
+    /// The word in the record.
     pub fn name(self) -> &'static str {
         match self {
             Tenure::Held => "held",
@@ -88,17 +88,17 @@ impl fmt::Display for Slot {
 }
 
 impl Meta {
-    /// The identity of an incarnation. The nonce alone is not enough, because copies of a process may draw the same one.
+    /// The identity of an incarnation. The nonce alone is not enough, because copies of a process may draw the same nonce.
     pub(crate) fn identity(&self) -> (u64, &str, i64) {
         (self.nonce, &self.server, self.since_ms)
     }
 
-    /// W + A: how far ahead of the store's time a bound may be. Limited, so that a time can be added to it.
+    /// W + A: the farthest that a bound may be ahead of the store's time. Limited, so that a time can be added to it.
     pub fn reach_ms(&self) -> i64 {
         i64::try_from(self.window_ms.saturating_add(self.allowance_ms)).unwrap_or(i64::MAX).min(i64::MAX / 4)
     }
 
-    /// The floor, since + W + A + e: the time at which the first leases can begin. `None` if nothing can have been lost.
+    /// The floor, since + W + A + e: the time at which the first leases can begin. `None` if no write can have been lost.
     pub fn begins_ms(&self) -> Option<i64> {
         (self.since_ms != 0).then(|| self.since_ms.saturating_add(self.reach_ms()).saturating_add(CLOCK_ERROR_MS))
     }
@@ -140,7 +140,7 @@ impl Slot {
     }
 }
 
-/// Takes `KEY=VALUE ` from the front; returns the value.
+/// Takes `KEY=VALUE ` from the front, and returns the value.
 fn word<'a>(rest: &mut &'a str, key: &str) -> Option<&'a str> {
     let (value, after) = rest.strip_prefix(key)?.split_once(' ')?;
     *rest = after;
@@ -192,12 +192,12 @@ mod tests {
             let text = format!("1 nonce=7 server= since={largest} window={window} allowance={allowance} layout=l");
             let meta = Meta::parse(&text).unwrap();
             assert_eq!((meta.reach_ms(), meta.begins_ms()), (i64::MAX / 4, Some(i64::MAX)));
-            assert!(meta.reach_ms().checked_add(crate::time::LAST_MS + CLOCK_ERROR_MS).is_some());
+            assert!(meta.reach_ms().checked_add(frazil_base::time::LAST_MS + CLOCK_ERROR_MS).is_some());
         }
     }
 
     #[test]
-    fn what_cannot_be_read_is_corrupt() {
+    fn unreadable_record_is_corrupt() {
         let good = Slot { tenure: Tenure::Held, token: 7, version: 1, bound: 9, holder: "h:1".to_owned() }.to_string();
         for text in [
             "",
@@ -206,7 +206,7 @@ mod tests {
             "1 owned token=1 version=1 bound=1 holder=x",
             "1 held token=1 version=1 bound=9223372036854775808 holder=x",
             &good.replace("version=1", "version=-1"),
-            // None could follow.
+            // No later version is possible.
             &good.replace("version=1", "version=18446744073709551615"),
         ] {
             let error = Slot::parse(3, text).unwrap_err();

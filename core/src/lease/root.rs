@@ -7,17 +7,17 @@ use super::shared::{ProcessWorkers, SharedGenerator};
 use super::tasks::Task;
 use super::visit;
 use super::workers::Workers;
-use crate::error::{Error, ErrorKind, Result};
-use crate::fork::{self, PerCopy};
-use crate::store::Address;
 use crate::wait::Wait;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::os::fork::{self, PerCopy};
+use frazil_store::Address;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
 static WORKERS: PerCopy<Arc<Workers>> = PerCopy::new();
 
-/// The workers of the process that makes the call.
+/// The workers of the calling process.
 struct ThisProcess;
 
 impl ProcessWorkers for ThisProcess {
@@ -32,7 +32,7 @@ impl ProcessWorkers for ThisProcess {
     }
 }
 
-/// Returns the workers of this process, which its first call makes. In a copy of the machine, the original's workers are ended first.
+/// Returns the workers of this process. The first call makes them. In a copy of the machine, it first ends the original's workers.
 ///
 /// # Errors
 /// `COPIED` while it is not known whether the process is a copy.
@@ -44,8 +44,8 @@ fn workers() -> Result<Arc<Workers>> {
     WORKERS.get(make).cloned()
 }
 
-/// Refuses a store that was copied together with this process, because another copy finds the same records in it. Called after [`workers`]:
-/// if the process is copied later, these workers do nothing in the copy.
+/// Refuses a store that was copied together with this process, because another copy finds the same records in it. Called after [`workers`],
+/// because those workers do nothing in a copy that is made later.
 ///
 /// # Errors
 /// `COPIED`.
@@ -88,8 +88,8 @@ pub(crate) fn release_node(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Re
     visit::release_node(&workers()?, shared, wait)
 }
 
-/// Closes every generator of this process that leases its number, and releases the numbers. Call it at the end of a program, as at SIGTERM,
-/// so that the next one need not wait for a number.
+/// Closes every generator of the process that leases its number, and releases the numbers. Call it at the end of a program, as at SIGTERM,
+/// so that the next program need not wait for a number.
 ///
 /// Waits at most `max_wait` for all stores together. This includes numbers that were closed or dropped before. If a number is not released
 /// in time, its record's bound protects the issued IDs. Later calls on these generators are `CLOSED`; a ring first gives out its prefetched
@@ -97,7 +97,7 @@ pub(crate) fn release_node(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Re
 /// handler.
 ///
 /// # Errors
-/// `WOULD_BLOCK` where a number has not been released yet.
+/// `WOULD_BLOCK` if a number has not been released yet.
 ///
 /// # Example
 /// ```
@@ -116,7 +116,7 @@ pub fn close_all(max_wait: Duration) -> Result<()> {
 ///
 /// # Errors
 /// `STORE_UNREACHABLE` when no thread can be started; `COPIED`.
-pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Task>, T)) -> Result<T> {
+pub(crate) fn add_task<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Task>, T)) -> Result<T> {
     let workers = workers()?;
     check_copied(stores)?;
     let made = workers.with(stores, true, |worker, state| {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_has_one_connection_to_each_store() {
+    fn process_has_one_connection_to_each_store() {
         let connection = |store: &str| connections([&Address::parse(store).unwrap()]).unwrap().remove(0);
         let (one, other) = (connection("file:/one"), connection("file:/other"));
         assert!(Arc::ptr_eq(&one, &connection("file:/one")) && !Arc::ptr_eq(&one, &other));

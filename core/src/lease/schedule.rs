@@ -12,12 +12,12 @@ use std::time::Duration;
 /// The lease tasks of one store. No lookup of a call or of the worker's thread iterates over all of them.
 #[derive(Default)]
 pub(super) struct Schedule {
-    /// The tasks in the order of their numbers, which only grow. These are vectors, because each map would add kilobytes of code.
-    places: Vec<Place>,
+    /// The tasks in the order of their numbers, which only grow. This file uses vectors, because each map would add kilobytes of code.
+    places: Vec<QueueEntry>,
     queue: BTreeSet<Turn>,
-    /// The number of turns that were given out.
+    /// The number of turns so far.
     turns: u64,
-    /// True if the task that was taken last held a lease.
+    /// True if the last task that was taken held a lease.
     held_last: bool,
     /// The tasks by the hash of their namespace, sorted.
     namespaces: Vec<(u64, u64)>,
@@ -25,16 +25,16 @@ pub(super) struct Schedule {
     timeouts: Vec<(Duration, usize)>,
 }
 
-struct Place {
+struct QueueEntry {
     task: Box<LeaseTask>,
     /// `None` during a call of the store for the task.
     turn: Option<Turn>,
 }
 
-/// The order among tasks that are due.
+/// The order of tasks that are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// Releases come first, because a caller that opens the number again needs it to be free. It may be the only one.
+    /// Releases come first, because a caller that opens the number again needs it to be free. It may be the only number.
     Ending,
     /// This rank and the next take turns, so that neither renewals nor openings starve.
     Held,
@@ -46,7 +46,7 @@ pub(super) enum Rank {
 pub(super) struct Turn {
     pub(super) rank: Rank,
     pub(super) due: u64,
-    /// Orders those that are due at the same instant.
+    /// Orders tasks that are due at the same time.
     turn: u64,
     number: u64,
 }
@@ -98,14 +98,14 @@ impl Schedule {
             Some((_, count)) => *count += 1,
             None => self.timeouts.push((timeout, 1)),
         }
-        self.places.push(Place { task: Box::new(task), turn: None });
+        self.places.push(QueueEntry { task: Box::new(task), turn: None });
         self.call(number, now_ms);
         self.get(number).expect("just added")
     }
 
     pub(super) fn remove(&mut self, number: u64) {
         let Some(at) = self.at(number) else { return };
-        let Place { task, turn } = self.places.remove(at);
+        let QueueEntry { task, turn } = self.places.remove(at);
         turn.map(|turn| self.queue.remove(&turn));
         let namespace = (hash(&task.contract.namespace), number);
         self.namespaces.remove(self.namespaces.partition_point(|other| *other < namespace));
@@ -147,7 +147,7 @@ impl Schedule {
         Some((turn, &mut place.task))
     }
 
-    /// The tasks that hold a lease and have been due since before an instant, each with the instant since which it has been.
+    /// The tasks that hold a lease and have been due since before `before`, each with the time since which it is due.
     pub(super) fn overdue(&self, before: u64) -> Vec<(u64, u64)> {
         let from = |due| Turn { rank: Rank::Held, due, turn: 0, number: 0 };
         self.queue.range(from(0)..from(before)).map(|turn| (turn.due, turn.number)).collect()
@@ -162,11 +162,11 @@ impl Schedule {
         self.places.binary_search_by_key(&number, |place| place.task.number).ok()
     }
 
-    fn place(&mut self, number: u64) -> Option<&mut Place> {
+    fn place(&mut self, number: u64) -> Option<&mut QueueEntry> {
         self.at(number).map(|at| &mut self.places[at])
     }
 
-    /// The first of each rank.
+    /// The first task of each rank.
     fn fronts(&self) -> impl Iterator<Item = Turn> {
         let (one, other) = if self.held_last { (Rank::Opening, Rank::Held) } else { (Rank::Held, Rank::Opening) };
         [Rank::Ending, one, other].into_iter().filter_map(|rank| {

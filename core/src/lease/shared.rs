@@ -7,15 +7,15 @@ use super::contract::Contract;
 use super::protocol::Terms;
 pub use super::status::Lease;
 pub(crate) use super::status::{LeaseCounts, Status};
-use crate::error::{Error, ErrorKind, Result};
-use crate::fork::{self, Written};
 use crate::generator::{Claimed, Generator};
 use crate::guard::Guard;
 use crate::id::Id;
-use crate::stats::{self, Counted, Stats};
-use crate::time::show_instant;
+use crate::observe::stats::{self, Counted, Stats};
 use crate::wait::Wait;
 use arc_swap::ArcSwap;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::os::fork::{self, Written};
+use frazil_base::time::show_instant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 
@@ -29,7 +29,7 @@ pub(crate) struct SharedGenerator {
     pub(crate) leased: Option<Leased>,
     /// The guard of a fixed number, taken by the first ID.
     pub(crate) guard: Option<Guard>,
-    /// The number of open handles. Once it has fallen to 0, a leased generator is never used again.
+    /// The number of open handles. Once it is 0, a leased generator is never used again.
     handles: AtomicUsize,
     /// True once the generator was closed for all handles.
     retired: AtomicBool,
@@ -50,13 +50,13 @@ pub(crate) trait ProcessWorkers: Send + Sync {
     /// Waits until the lease of this process has room. A forked child takes a new lease.
     ///
     /// # Errors
-    /// The reason why there is no room; `CLOSED`; `WOULD_BLOCK` when it takes longer than the caller waits.
+    /// The reason why the lease has no room; `CLOSED`; `WOULD_BLOCK` when it takes longer than the caller waits.
     fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()>;
 
     /// Waits until the number of a shared generator without handles is released.
     ///
     /// # Errors
-    /// `WOULD_BLOCK` where the caller does not wait for that long.
+    /// `WOULD_BLOCK` if the caller does not wait that long.
     fn close(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()>;
 }
 
@@ -79,7 +79,7 @@ impl SharedGenerator {
         self
     }
 
-    /// Adds a handle, unless a leased number is already given up. Returns whether it did.
+    /// Adds a handle, unless the leased number is already given up. Returns whether it did.
     pub(crate) fn take_handle(&self) -> bool {
         let kept = self.leased.is_none();
         let more = |handles: usize| (kept || handles > 0 && !self.retired.load(Ordering::Acquire)).then_some(handles + 1);
@@ -98,7 +98,7 @@ impl SharedGenerator {
     }
 
     /// Removes a handle. The last one of a leased number releases the number.
-    pub(crate) fn let_go(self: &Arc<Self>) {
+    pub(crate) fn drop_handle(self: &Arc<Self>) {
         if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 && self.leased.is_some() {
             // This ends calls that still wait.
             self.generator.close();
@@ -108,7 +108,7 @@ impl SharedGenerator {
     /// Waits until a leased number without handles is released.
     ///
     /// # Errors
-    /// `WOULD_BLOCK` where the caller does not wait for that long.
+    /// `WOULD_BLOCK` if the caller does not wait that long.
     pub(crate) fn wait_until_left(self: &Arc<Self>, wait: &Wait<'_>) -> Result<()> {
         match &self.leased {
             Some(leased) if self.is_given_up() => leased.workers.close(self, wait),
@@ -138,7 +138,7 @@ impl SharedGenerator {
         self.attempt(wait, || self.generator.credit())
     }
 
-    /// Never issues an ID at or below `id` from now on.
+    /// Prevents IDs at or below `id` from now on.
     pub(crate) fn observe(&self, id: Id) -> Result<()> {
         let generator = &self.generator;
         match &self.leased {
@@ -151,7 +151,7 @@ impl SharedGenerator {
         }
     }
 
-    /// Makes a call of the generator. If the worker or the guard can resolve its error, waits for that and repeats the call.
+    /// Makes a call of the generator. If the worker or the guard can resolve its error, waits for that, and repeats the call.
     #[inline]
     fn attempt<T>(self: &Arc<Self>, wait: &Wait<'_>, mut call: impl FnMut() -> Result<T>) -> Result<T> {
         match call() {
@@ -180,7 +180,7 @@ impl SharedGenerator {
         loop {
             let (since, process) = (wait.phase(), fork::mark().current());
             let ensured = self.leased.as_ref().map_or(Ok(()), |leased| leased.workers.ensure(self, wait));
-            // A callback of the wait may have forked. Then the parent's waiting time is not counted for this process.
+            // A callback of the wait may have forked. Then the parent's waiting time does not count for this process.
             if fork::mark().is_still(process) && (ensured.is_ok() || !wait.is_polled()) {
                 self.generator.note_wait(true, since.elapsed());
             }
@@ -192,7 +192,7 @@ impl SharedGenerator {
         }
     }
 
-    /// The error of a call that found the lease used up; `why` is the reason why it could not be extended.
+    /// The error of a call that found the lease used up. `why` is the reason why the lease could not be extended.
     fn used_up(&self, error: Error, why: Error) -> Error {
         if error.kind() != ErrorKind::LeaseExhausted || matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed) {
             return why;
@@ -215,8 +215,8 @@ impl SharedGenerator {
         }
     }
 
-    /// Resets the status, which is of the parent's lease, in a forked child.
-    pub(super) fn begin_anew(self: &Arc<Self>) {
+    /// Resets the status in a forked child, because it describes the parent's lease.
+    pub(super) fn reset_after_fork(self: &Arc<Self>) {
         if let Some(leased) = &self.leased {
             leased.status.store(Arc::default());
         }
@@ -248,7 +248,7 @@ impl SharedGenerator {
         stats.layout_seconds_left = generator.layout.expires_at_ms().map(|ends_ms| seconds((ends_ms - now_ms) as f64));
         if let Some(leased) = self.leased.as_ref().filter(|_| generator.same_process()) {
             let status = leased.status.load();
-            // A released or lost lease has no end to watch.
+            // A released or lost lease has no end to report.
             if generator.has_lease() {
                 let end_ms = (!leased.contract.terms.disposable).then(|| (self.bound_ms() + 1) as f64);
                 stats.lease_node = Some(generator.lease.get().node);
@@ -259,7 +259,7 @@ impl SharedGenerator {
             stats.lease_failures = Some(status.counts.failures);
             stats.leases_lost = Some(status.counts.lost);
             if !self.is_given_up() {
-                let failing_ms = status.trouble.as_ref().map_or(0, |(_, since_ms)| crate::clock::system_ms() - since_ms);
+                let failing_ms = status.trouble.as_ref().map_or(0, |(_, since_ms)| frazil_base::time::system_ms() - since_ms);
                 stats.lease_failing_seconds = Some(seconds(failing_ms.max(0) as f64));
             }
         }
@@ -270,15 +270,15 @@ impl SharedGenerator {
         self.generator.layout.stamp_end_ms(self.generator.lease.get().bound()) - 1
     }
 
-    /// The error of a lease whose renewal is so late that its worker would have reported it. The worker's thread waits in a call without a
-    /// time limit, as for a disk that hangs.
+    /// The error of a lease whose renewal is so late that its worker should have reported it. The worker's thread is stuck in a call
+    /// without a time limit, as on a disk that hangs.
     fn stillness(&self, leased: &Leased) -> Option<Error> {
         let Terms { window_ms, renew_ms, disposable, .. } = *leased.contract.terms;
         let left_ms = self.bound_ms() - self.generator.unix_ms();
         let is_still = !self.manual_clock && !disposable && left_ms < (window_ms - 2 * renew_ms) as i64;
         is_still.then(|| {
             let (address, namespace) = (&leased.contract.address, &leased.contract.namespace);
-            let why = format!("store={address} namespace={namespace}: the call that is to extend the lease has not come back");
+            let why = format!("store={address} namespace={namespace}: the call that is to extend the lease has not returned");
             Error::new(ErrorKind::StoreUnreachable, why)
         })
     }

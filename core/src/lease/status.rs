@@ -1,6 +1,6 @@
-//! The status of a lease: what its worker publishes, and what a program sees of it.
+//! The status of a lease: the worker's record of it, and the form that programs see.
 
-use crate::error::Error;
+use frazil_base::error::Error;
 
 /// The status of a lease, as its worker publishes it.
 #[derive(Clone, Debug, Default)]

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-/// Work that becomes due again and again. It is done without the worker's lock, and in short pieces, because leases have to wait for it.
+/// Work that becomes due again and again. It is done without the worker's lock. Each piece is short, because leases have to wait for it.
 pub(crate) trait Task: Send {
     /// Does the work that is due now.
-    fn attend(&mut self) -> Due;
+    fn run_due_work(&mut self) -> Due;
 }
 
 /// The time at which a task has something to do next.
@@ -22,12 +22,12 @@ pub(crate) enum Due {
 /// The tasks of a worker.
 #[derive(Default)]
 pub(super) struct Tasks {
-    places: HashMap<u64, Place>,
-    /// The tasks that have a time and do not run now. The task that was called first comes first.
+    places: HashMap<u64, TaskEntry>,
+    /// The tasks that have a time and are not running. The task that was called first comes first.
     queue: BTreeSet<(Instant, u64)>,
 }
 
-struct Place {
+struct TaskEntry {
     /// `None` while the task runs.
     task: Option<Box<dyn Task>>,
     due: Option<Instant>,
@@ -42,7 +42,7 @@ impl Tasks {
 
     /// Adds a task, which is due at once.
     pub(super) fn add(&mut self, number: u64, task: Box<dyn Task>) {
-        self.places.insert(number, Place { task: Some(task), due: None, called: false });
+        self.places.insert(number, TaskEntry { task: Some(task), due: None, called: false });
         self.call(number);
     }
 
@@ -74,8 +74,8 @@ impl Tasks {
         place.task.take().map(|task| (number, task))
     }
 
-    /// Puts a task back after it ran. Returns it if it is over, or if the tasks were cleared since: the caller must release the lock before
-    /// it drops it.
+    /// Puts a task back after it ran. Returns it if it is over, or if the tasks were cleared since. The caller must release the lock before
+    /// it drops the task.
     pub(super) fn put_back(&mut self, number: u64, task: Box<dyn Task>, due: Due) -> Option<Box<dyn Task>> {
         let Some(place) = self.places.get_mut(&number) else { return Some(task) };
         let due = match due {
@@ -102,7 +102,7 @@ mod tests {
     struct Nothing;
 
     impl Task for Nothing {
-        fn attend(&mut self) -> Due {
+        fn run_due_work(&mut self) -> Due {
             Due::Called
         }
     }
@@ -112,10 +112,10 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_called_first_comes_first() {
+    fn task_called_first_comes_first() {
         let mut tasks = Tasks::default();
         (1..=3).for_each(|number| tasks.add(number, Box::new(Nothing)));
-        // It is due already, and stays where it is.
+        // The task is due already, and keeps its position.
         tasks.call(1);
         let (first, task) = tasks.take(later(0)).unwrap();
         assert_eq!(first, 1);
@@ -124,9 +124,9 @@ mod tests {
         assert_eq!(order, [2, 3, 1]);
     }
 
-    /// In a copy of the machine another thread ends the worker.
+    /// In a copy of the machine, another thread ends the worker.
     #[test]
-    fn what_is_cleared_while_it_is_attended_to_is_handed_back() {
+    fn task_cleared_while_it_runs_is_handed_back() {
         let mut tasks = Tasks::default();
         tasks.add(7, Box::new(Nothing));
         let (number, task) = tasks.take(later(0)).unwrap();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_while_it_is_attended_to_is_not_lost() {
+    fn call_while_the_task_runs_is_not_lost() {
         let mut tasks = Tasks::default();
         tasks.add(7, Box::new(Nothing));
         let (number, task) = tasks.take(later(0)).unwrap();

@@ -1,17 +1,17 @@
-//! A call at a lease task: it finds its answer there, or leaves a [request](crate::request) and waits.
+//! A call at a lease task: it finds its answer there, or leaves a [request](crate::wait::request) and waits.
 //!
-//! If a number is leased after its call has gone, it is kept for some seconds, so that a caller that could not wait finds it when it
-//! retries. Handles call `open`, `ensure`, `close` and `release_node`. A simulation makes the visits itself, and calls `look` where these
-//! functions would wait.
+//! If a number is leased after its call has left, it is kept for some seconds, for the retry of a caller that could not wait. Handles
+//! call `open`, `ensure`, `close` and `release_node`. A simulation makes the visits itself, and calls `look` where these functions would
+//! wait.
 
 use super::contract::Contract;
-use super::lease_task::{Answer, LeaseTask, Wish};
+use super::lease_task::{LeaseReply, LeaseRequest, LeaseTask};
 use super::shared::SharedGenerator;
-use super::worker::{State, Worker, locked};
+use super::worker::{Worker, WorkerState, locked};
 use super::workers::Workers;
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::{self, Level};
+use crate::observe::event::{self, Level};
 use crate::wait::Wait;
+use frazil_base::error::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,35 +25,35 @@ pub(super) struct Visit {
     workers: Arc<Workers>,
     worker: Arc<Worker>,
     lease_task: u64,
-    wish: Wish,
+    wish: LeaseRequest,
     /// The call's request; `None` for a call that may not wait.
     request: Option<u64>,
     /// The answer that a call that may not wait has found.
-    found: Option<Result<Answer>>,
+    found: Option<Result<LeaseReply>>,
 }
 
 impl Visit {
-    /// Visits the lease task that a wish is for, or continues the visit of an earlier poll. If there is no such task, a wish for a lease
-    /// makes one. For other wishes the result is then `None`, as in a forked child that has not leased yet.
+    /// Visits the lease task of a wish, or continues the visit of an earlier poll. If there is no such task, a wish for a lease makes
+    /// one. Any other wish gets `None`, as in a forked child that has not leased yet.
     ///
     /// # Errors
-    /// `STORE_UNREACHABLE` where the worker's thread cannot be started; `CLOSED`.
-    pub(super) fn new(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: Wish, wait: &Wait<'_>) -> Result<Option<Self>> {
+    /// `STORE_UNREACHABLE` if the worker's thread cannot be started; `CLOSED`.
+    pub(super) fn new(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: LeaseRequest, wait: &Wait<'_>) -> Result<Option<Self>> {
         if let Some(visit) = wait.kept().filter(|visit: &Visit| Arc::ptr_eq(&visit.workers, workers) && visit.wish.is(&wish)) {
             return Ok(Some(visit));
         }
-        if let Wish::Renewal(_) = wish {
+        if let LeaseRequest::Renewal(_) = wish {
             workers.drop_spares();
         }
         let seeks = wish.seeks();
-        let visit = |worker: &Arc<Worker>, state: &mut State| {
+        let visit = |worker: &Arc<Worker>, state: &mut WorkerState| {
             let number = state.lease_task_for(&wish, contract, &workers.process)?;
             Ok(number.map(|number| Visit::at(workers, worker, state, number, wish, wait)))
         };
         workers.with(std::slice::from_ref(&contract.address), seeks, visit)?.unwrap_or(Ok(None))
     }
 
-    fn at(workers: &Arc<Workers>, worker: &Arc<Worker>, state: &mut State, number: u64, wish: Wish, wait: &Wait<'_>) -> Self {
+    fn at(workers: &Arc<Workers>, worker: &Arc<Worker>, state: &mut WorkerState, number: u64, wish: LeaseRequest, wait: &Wait<'_>) -> Self {
         let now_ms = workers.process.environment.mono_ms();
         let lease_task = state.lease_tasks.get(number).expect("it was just found");
         lease_task.enter(&wish, now_ms);
@@ -65,8 +65,8 @@ impl Visit {
         Visit { workers: Arc::clone(workers), worker: Arc::clone(worker), lease_task: number, wish, found, request }
     }
 
-    /// Returns the answer, if there is one, which ends the visit.
-    pub(super) fn look(&mut self) -> Option<Result<Answer>> {
+    /// Takes the answer, if there is one, and ends the visit.
+    pub(super) fn look(&mut self) -> Option<Result<LeaseReply>> {
         let Some(request) = self.request else { return self.found.take() };
         let mut state = self.worker.lock();
         let lease_task = state.lease_tasks.get(self.lease_task).expect("a lease task stays while it has a request");
@@ -77,7 +77,7 @@ impl Visit {
     ///
     /// # Errors
     /// The error of the answer; the reason why the wait was ended.
-    fn wait(mut self, limits: &Limits<'_>) -> Result<std::result::Result<Answer, Option<Error>>> {
+    fn wait(mut self, limits: &Limits<'_>) -> Result<std::result::Result<LeaseReply, Option<Error>>> {
         while !self.workers.process.is_over() {
             if let Some(answer) = self.look() {
                 return answer.map(Ok);
@@ -96,27 +96,27 @@ impl Visit {
         Ok(Ok(None))
     }
 
-    /// Waits until the number is released, and no longer than the store may take.
+    /// Waits until the number is released, at most for the time limit of the store.
     ///
     /// # Errors
-    /// `WOULD_BLOCK` where the caller does not wait for that long.
+    /// `WOULD_BLOCK` if the caller does not wait that long.
     fn until_left(self, contract: &Contract, wait: &Wait<'_>) -> Result<()> {
         let limits = Limits::new(wait, contract.call_timeout());
         match self.wait(&limits)? {
-            // The caller's limit ended before the store's time.
+            // The caller's limit ended before the store's.
             Err(_) if limits.since.elapsed() < limits.timeout => Err(limits.over(contract, None)),
             _ => Ok(()),
         }
     }
 
-    /// Logs what an opener waits for, once it has waited for a while.
+    /// Logs the reason why an opener waits, once it has waited for a while.
     fn log_reason(&self, limits: &Limits<'_>) {
-        if !matches!(self.wish, Wish::Open(_)) || limits.since.elapsed() < UNEXPLAINED || self.workers.process.is_over() {
+        if !matches!(self.wish, LeaseRequest::Open(_)) || limits.since.elapsed() < UNEXPLAINED || self.workers.process.is_over() {
             return;
         }
         let notice = self.worker.lock().lease_tasks.get(self.lease_task).and_then(LeaseTask::notice);
         if let Some(notice) = notice {
-            event::tell_here(Level::Warning, event::LEASE_WAITING, || notice);
+            event::emit_here(Level::Warning, event::LEASE_WAITING, || notice);
         }
     }
 }
@@ -126,10 +126,10 @@ impl Drop for Visit {
         let Some(request) = self.request.filter(|_| !self.workers.process.is_over()) else { return };
         let mut state = self.worker.lock();
         let now_ms = self.workers.process.environment.mono_ms();
-        // If the request was answered, the lease task may have ended; then there is nothing to do.
+        // If the request was answered, the lease task may have ended. Then nothing is left to do.
         if state.lease_tasks.get(self.lease_task).is_some_and(|lease_task| lease_task.exit(request, now_ms)) {
             state.lease_tasks.call(self.lease_task, now_ms);
-            self.worker.stir(&mut state);
+            self.worker.wake_thread(&mut state);
         }
     }
 }
@@ -154,14 +154,15 @@ impl<'a> Limits<'a> {
     /// The error of a call whose time is over. `reason` is why it waited.
     fn over(&self, contract: &Contract, reason: Option<Error>) -> Error {
         let (address, is_short) = (&contract.address, self.wait.max() < self.timeout);
-        // The store has answered that others hold the numbers. A caller that may not wait at all gets `WOULD_BLOCK`, because it retries.
+        // The store has answered that other processes hold the numbers. A caller that may not wait at all gets `WOULD_BLOCK`, because it
+        // retries.
         let is_held = |reason: &&Error| matches!(reason.kind(), ErrorKind::NodeInUse | ErrorKind::NoFreeNode);
         if let Some(held) = reason.as_ref().filter(is_held).filter(|_| is_short && !self.wait.is_probe()) {
             let (namespace, ms) = (&contract.namespace, self.wait.max().as_millis());
             let why = format!("store={address} namespace={namespace}: {held}, and this call may wait {ms} ms");
             return Error::new(held.kind(), why).retry_in(held.retry_after().unwrap_or(SOON)).of_a_short_wait();
         }
-        // If the store never answered, the store is the error, and not the lack of a number.
+        // If the store never answered, the error is the store, and not the lack of a number.
         let is_silent = reason.as_ref().is_some_and(|reason| reason.kind() == ErrorKind::StoreUnreachable);
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         if is_short {
@@ -176,8 +177,8 @@ impl<'a> Limits<'a> {
 /// Waits for the answer to a wish; `None` if this process has no lease task for it.
 ///
 /// # Errors
-/// The error of the answer; why there is none in time, or why the wait was ended.
-fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: Wish, limits: &Limits<'_>) -> Result<Option<Answer>> {
+/// The error of the answer; the reason why there is none in time, or why the wait was ended.
+fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: LeaseRequest, limits: &Limits<'_>) -> Result<Option<LeaseReply>> {
     let Some(visit) = Visit::new(workers, contract, wish, limits.wait)? else { return Ok(None) };
     visit.wait(limits)?.map(Some).map_err(|reason| limits.over(contract, reason))
 }
@@ -185,11 +186,11 @@ fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: Wish, limits: &Li
 /// Opens a leased generator, or takes one more handle on it. `None` in a child that was forked during the call, which has its own workers.
 ///
 /// # Errors
-/// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
+/// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` if the caller does not wait that long.
 pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Option<Arc<SharedGenerator>>> {
     let limits = Limits::new(wait, contract.open_timeout());
     loop {
-        match ask(workers, contract, Wish::Open(Arc::clone(contract)), &limits)? {
+        match ask(workers, contract, LeaseRequest::Open(Arc::clone(contract)), &limits)? {
             Some(Some(shared)) => {
                 wait.end_phase();
                 return Ok(Some(shared));
@@ -200,11 +201,11 @@ pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait
     }
 }
 
-/// Waits until the lease of this process has room. A child that is forked during the wait returns at once. It has no lease yet, and when it
-/// calls again it waits as long as an opener.
+/// Waits until the lease of this process has room. In a child that is forked during the wait, returns at once: the child has no lease yet,
+/// and its next call waits as long as an opener.
 ///
 /// # Errors
-/// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
+/// The reason why the store gives no room; `CLOSED`; `WOULD_BLOCK` if the caller does not wait that long.
 pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
     // A process without a lease, such as a forked child, takes one like an opener, and waits for a busy store as long as an opener.
@@ -212,21 +213,21 @@ pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait
         true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
         false => contract.open_timeout(),
     };
-    ask(workers, contract, Wish::Room(Arc::clone(shared)), &Limits::new(wait, timeout))?;
+    ask(workers, contract, LeaseRequest::Room(Arc::clone(shared)), &Limits::new(wait, timeout))?;
     wait.end_phase();
     Ok(())
 }
 
-/// Waits until the number of a shared generator without handles is released, and no longer than the store may take. If the release is not
-/// confirmed, the record's bound protects the issued IDs.
+/// Waits until the number of a shared generator without handles is released, at most for the time limit of the store. If the release is
+/// not confirmed, the record's bound protects the issued IDs.
 ///
-/// A forked child releases nothing of its parent's. But its own worker may already have begun to look for a number.
+/// A forked child releases no number of its parent. But its own worker may already be looking for a number.
 ///
 /// # Errors
-/// `WOULD_BLOCK` where the caller does not wait for that long.
+/// `WOULD_BLOCK` if the caller does not wait that long.
 pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
-    let visit = Visit::new(workers, contract, Wish::Leave(Some(Arc::clone(shared))), wait)?;
+    let visit = Visit::new(workers, contract, LeaseRequest::Leave(Some(Arc::clone(shared))), wait)?;
     visit.map_or(Ok(()), |visit| visit.until_left(contract, wait))
 }
 
@@ -237,22 +238,22 @@ pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait:
 pub(super) fn release_node(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
     let limits = Limits::new(wait, 2 * contract.call_timeout());
-    ask(workers, contract, Wish::Renewal(Arc::clone(shared)), &limits).map(drop)
+    ask(workers, contract, LeaseRequest::Renewal(Arc::clone(shared)), &limits).map(drop)
 }
 
 /// Closes every leased generator, and waits until the numbers are released.
 ///
 /// # Errors
-/// `WOULD_BLOCK` where a number has not been released yet.
+/// `WOULD_BLOCK` if a number has not been released yet.
 pub(super) fn close_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Result<()> {
     let mut visits = Vec::new();
     // All releases begin before the first is waited for. This includes numbers that were closed before and are not yet released.
     for worker in locked(&workers.map).values() {
         let mut state = worker.lock();
         let left: Vec<_> = state.lease_tasks.iter_mut().filter_map(LeaseTask::close).collect();
-        let visit = |(number, contract)| (Visit::at(workers, worker, &mut state, number, Wish::Leave(None), wait), contract);
+        let visit = |(number, contract)| (Visit::at(workers, worker, &mut state, number, LeaseRequest::Leave(None), wait), contract);
         visits.extend(left.into_iter().map(visit));
-        worker.stir(&mut state);
+        worker.wake_thread(&mut state);
     }
     visits.into_iter().try_for_each(|(visit, contract)| visit.until_left(&contract, wait))
 }
@@ -265,12 +266,12 @@ fn contract_of(shared: &SharedGenerator) -> &Arc<Contract> {
 mod tests {
     use super::super::contract::Times;
     use super::*;
-    use crate::layout::Layout;
-    use crate::policy::{Policies, Reaction, Start};
-    use crate::store::Address;
+    use crate::generator::policy::{Policies, Reaction, Start};
+    use crate::id::layout::Layout;
+    use frazil_store::Address;
 
     #[test]
-    fn whose_fault_it_is_that_nothing_is_ready_in_time() {
+    fn timeout_error_names_the_store_or_the_lack_of_numbers() {
         let (address, layout) = (Address::parse("memory").unwrap(), Layout::parse("standard").unwrap());
         let policies = Policies { rollback: Reaction::Error, exhausted: Reaction::Error, start: Start::Zero, lag_ms: 0 };
         let times = Times { window_ms: None, renew_ms: None };

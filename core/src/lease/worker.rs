@@ -1,66 +1,66 @@
 //! The worker of a store: one for each store and process, with the only thread that calls the store.
 //!
 //! A worker holds the [`LeaseTask`]s of all leases in the store, and other [`Task`]s, which fetch the ranges of tags. One lock guards them
-//! all, and is never held during a call of the store. A tag that is kept in several stores has a worker for just that set of stores, so
-//! that a store that hangs does not delay the leases of another. The worker's thread is a short loop (`workers.rs`) over [`Worker::next`]
-//! and [`Worker::done`]. The simulation drives these two instead of a thread. Callers come as [`Visit`](super::visit::Visit)s.
+//! all, and is never held during a call of the store. A tag in several stores has a worker for that set of stores, so that a store that
+//! hangs does not delay the leases of another. The worker's thread is a short loop (`workers.rs`) over [`Worker::next`] and
+//! [`Worker::done`]. The simulation drives these two instead of a thread. Callers come as [`Visit`](super::visit::Visit)s.
 
-use super::calls::{Call, Pace};
+use super::calls::{CallCount, StoreCall};
 use super::contract::{Contract, SHORTEST_RENEW_MS};
 use super::environment::Process;
-use super::lease_task::{LeaseTask, Step, Wish};
+use super::lease_task::{LeaseRequest, LeaseTask, Step};
 use super::protocol::{Do, Reply};
 use super::schedule::Schedule;
 use super::shared::SharedGenerator;
 use super::tasks::{Task, Tasks};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::Address;
-pub(super) use crate::sync::locked;
-use crate::time::show_duration;
+use frazil_base::error::{Error, ErrorKind, Result};
+pub(super) use frazil_base::os::sync::locked;
+use frazil_base::time::show_duration;
+use frazil_store::Address;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// The time for which an idle worker stays, because a program may open a handle for each piece of work.
+/// The time for which an idle worker remains, because a program may open a handle for each piece of work.
 const LINGER_MS: u64 = 1_000;
-/// The pause of a worker's thread while it is not known whether the process is a copy.
+/// The pause of a worker's thread while it is unknown whether the process is a copy.
 const UNSURE_MS: u64 = 10;
 /// The longest single wait of a worker's thread.
 const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 
-/// The leases and tags of one store in this process, or the tags of the same several stores.
+/// The leases and tags of one store in this process, or the tags of one set of stores.
 pub(crate) struct Worker {
     pub(super) stores: Vec<Address>,
-    state: Mutex<State>,
+    state: Mutex<WorkerState>,
     /// Notified when there may be something to do for the thread.
     work: Condvar,
 }
 
-pub(super) struct State {
+pub(super) struct WorkerState {
     pub(super) lease_tasks: Schedule,
     pub(super) tasks: Tasks,
-    /// The number that was given last, to a lease task or a task.
+    /// The last number that was given to a lease task or a task.
     pub(super) numbers: u64,
-    pub(super) pace: Pace,
-    /// The reason why leases wait, if it is not the pace: the failure of the last calls for leases, or an unreadable generation.
+    pub(super) pace: CallCount,
+    /// The reason why leases wait, if it is not the pace: a failure of the last calls for leases, or an unreadable generation.
     held_up: Option<Error>,
-    /// True if a task has its turn before the next lease task, so that neither starves.
+    /// True if a task runs before the next lease task, so that neither starves.
     task_first: bool,
-    /// True if a caller came or went since the thread looked last.
+    /// True if a caller arrived or left since the thread looked last.
     stirred: bool,
     /// The time since which there is neither a lease task nor a task.
     empty_since: u64,
 }
 
-/// The next thing that the thread does.
-pub(super) enum Next {
-    /// To call the store: once, or several times for different leases.
-    Ask(Vec<Call>),
-    /// To run a task.
+/// The next action of the thread.
+pub(super) enum WorkerAction {
+    /// Calls the store: once, or several times for different leases.
+    Ask(Vec<StoreCall>),
+    /// Runs a task.
     Attend(Attendance),
-    /// Nothing before this instant of the worker's clock, unless the thread is woken.
+    /// Does nothing before this time of the worker's clock, unless the thread is woken.
     Rest(u64),
-    /// To end, if [`retire`](super::workers::Workers::retire) agrees.
+    /// Ends, if [`retire`](super::workers::Workers::retire) agrees.
     End,
 }
 
@@ -80,7 +80,7 @@ impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         let mut state = self.worker.lock();
         state.tasks.call(self.task);
-        self.worker.stir(&mut state);
+        self.worker.wake_thread(&mut state);
     }
 }
 
@@ -88,12 +88,13 @@ impl Worker {
     pub(super) fn new(stores: Vec<Address>, now_ms: u64) -> Self {
         let tasks = Tasks::default();
         let lease_tasks = Schedule::default();
-        let pace = Pace::new(stores[0].most_together());
-        let state = State { lease_tasks, tasks, numbers: 0, pace, held_up: None, task_first: false, stirred: false, empty_since: now_ms };
+        let pace = CallCount::new(stores[0].most_together());
+        let state =
+            WorkerState { lease_tasks, tasks, numbers: 0, pace, held_up: None, task_first: false, stirred: false, empty_since: now_ms };
         Worker { stores, state: Mutex::new(state), work: Condvar::new() }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, WorkerState> {
         locked(&self.state)
     }
 
@@ -104,30 +105,30 @@ impl Worker {
     }
 
     /// Wakes the thread, to look at the lease tasks and the tasks.
-    pub(super) fn stir(&self, state: &mut State) {
+    pub(super) fn wake_thread(&self, state: &mut WorkerState) {
         state.stirred = true;
         self.work.notify_one();
     }
 
-    /// Returns the next thing for the thread to do.
-    pub(super) fn next(&self, process: &Process) -> Next {
+    /// Returns the next action of the thread.
+    pub(super) fn next(&self, process: &Process) -> WorkerAction {
         let mut state = self.lock();
         state.stirred = false;
         let now_ms = process.environment.mono_ms();
-        if process.may_be_over() {
+        if process.may_be_other_process() {
             if process.is_over() {
-                return Next::Rest(0);
+                return WorkerAction::Rest(0);
             }
             state.held_up = process.mark.check().err();
             state.note_lateness(process, now_ms);
-            return Next::Rest(now_ms + UNSURE_MS);
+            return WorkerAction::Rest(now_ms + UNSURE_MS);
         }
         state.note_lateness(process, now_ms);
         state.next(process)
     }
 
     /// Takes the replies to calls, in the order of the calls. Each reply goes to the lease task of its call.
-    pub(super) fn done(&self, calls: &[Call], replies: Vec<Result<Reply>>, process: &Process) {
+    pub(super) fn done(&self, calls: &[StoreCall], replies: Vec<Result<Reply>>, process: &Process) {
         let mut state = self.lock();
         // In a copy of the machine, the replies belong to the original.
         if process.is_over() {
@@ -150,8 +151,8 @@ impl Worker {
     }
 
     /// Runs a task, and puts it back.
-    pub(super) fn attend(&self, mut attendance: Attendance, process: &Process) {
-        let due = attendance.task.attend();
+    pub(super) fn run_due_work(&self, mut attendance: Attendance, process: &Process) {
+        let due = attendance.task.run_due_work();
         let mut state = self.lock();
         let over = state.tasks.put_back(attendance.number, attendance.task, due);
         if over.is_some() {
@@ -166,7 +167,7 @@ impl Worker {
         self.lock().lease_tasks.shortest_call()
     }
 
-    /// Parks the thread until an instant of the worker's clock, or until it is woken.
+    /// Parks the thread until a time of the worker's clock, or until it is woken.
     pub(super) fn park(&self, process: &Process, until: u64) {
         let mut state = self.lock();
         while !state.stirred {
@@ -179,34 +180,36 @@ impl Worker {
         }
     }
 
-    /// Ends all tasks, after a panic of the thread or in a copy of the machine. Waiting callers are answered, and the leases are used no
-    /// more.
+    /// Ends all tasks, after a panic of the thread or in a copy of the machine. Waiting callers are answered, and the leases are not
+    /// used any more.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.lease_tasks.iter_mut().for_each(LeaseTask::abandon);
         let tasks = std::mem::take(&mut state.tasks);
-        self.stir(&mut state);
+        self.wake_thread(&mut state);
         drop(state);
         drop(tasks);
     }
 }
 
-impl State {
-    /// The number of the lease task that a wish is for. A wish for a lease makes a new task if there is none.
+impl WorkerState {
+    /// The number of the lease task of a wish. If there is none, a wish for a lease makes a new task.
     ///
     /// # Errors
     /// `CLOSED`.
-    pub(super) fn lease_task_for(&mut self, wish: &Wish, contract: &Arc<Contract>, process: &Process) -> Result<Option<u64>> {
+    pub(super) fn lease_task_for(&mut self, wish: &LeaseRequest, contract: &Arc<Contract>, process: &Process) -> Result<Option<u64>> {
         let found = match wish {
-            // This is checked under the lock: a caller that closes the shared generator takes the lock after that.
-            Wish::Room(shared) if shared.is_given_up() => return Err(Error::closed()),
-            Wish::Room(shared) | Wish::Renewal(shared) => self.lease_tasks.of(shared).filter(|lease_task| lease_task.keeps(shared)),
-            Wish::Open(_) => self.lease_tasks.serving(contract),
-            Wish::Leave(shared) => shared.as_ref().and_then(|shared| self.lease_tasks.of(shared)),
+            // This is checked under the lock, because a caller that closes the shared generator takes the lock afterwards.
+            LeaseRequest::Room(shared) if shared.is_given_up() => return Err(Error::closed()),
+            LeaseRequest::Room(shared) | LeaseRequest::Renewal(shared) => {
+                self.lease_tasks.of(shared).filter(|lease_task| lease_task.keeps(shared))
+            }
+            LeaseRequest::Open(_) => self.lease_tasks.serving(contract),
+            LeaseRequest::Leave(shared) => shared.as_ref().and_then(|shared| self.lease_tasks.of(shared)),
         };
         Ok(match (found.map(|lease_task| lease_task.number), wish) {
-            (None, Wish::Open(_)) => Some(self.add(contract, process, None)),
-            (None, Wish::Room(shared)) => Some(self.add(contract, process, Some(Arc::clone(shared)))),
+            (None, LeaseRequest::Open(_)) => Some(self.add(contract, process, None)),
+            (None, LeaseRequest::Room(shared)) => Some(self.add(contract, process, Some(Arc::clone(shared)))),
             (found, _) => found,
         })
     }
@@ -217,7 +220,7 @@ impl State {
         self.lease_tasks.add(lease_task, process.environment.mono_ms()).number
     }
 
-    /// A number that no lease task and no task has had.
+    /// A number that no lease task or task has had.
     pub(super) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
@@ -227,27 +230,27 @@ impl State {
         self.lease_tasks.is_empty() && self.tasks.is_empty()
     }
 
-    /// A task that is due. After it, a lease task has its turn.
-    fn attendance(&mut self) -> Option<Next> {
+    /// Takes a task that is due. A lease task comes next.
+    fn attendance(&mut self) -> Option<WorkerAction> {
         self.task_first = false;
-        self.tasks.take(Instant::now()).map(|(number, task)| Next::Attend(Attendance { number, task }))
+        self.tasks.take(Instant::now()).map(|(number, task)| WorkerAction::Attend(Attendance { number, task }))
     }
 
-    fn next(&mut self, process: &Process) -> Next {
+    fn next(&mut self, process: &Process) -> WorkerAction {
         if self.task_first
-            && let Some(attend) = self.attendance()
+            && let Some(run_due_work) = self.attendance()
         {
-            return attend;
+            return run_due_work;
         }
         let now_ms = process.environment.mono_ms();
         let calls = self.calls(process, now_ms);
         if !calls.is_empty() {
             self.task_first = true;
             self.pace.begin(now_ms);
-            return Next::Ask(calls);
+            return WorkerAction::Ask(calls);
         }
-        if let Some(attend) = self.attendance() {
-            return attend;
+        if let Some(run_due_work) = self.attendance() {
+            return run_due_work;
         }
         let mut wake = self.lease_tasks.next().unwrap_or(u64::MAX);
         if let Some(due) = self.tasks.next() {
@@ -255,13 +258,13 @@ impl State {
             wake = wake.min(now_ms + left.as_millis() as u64 + 1);
         }
         if !self.is_empty() {
-            return Next::Rest(wake);
+            return WorkerAction::Rest(wake);
         }
         let end = self.empty_since + LINGER_MS;
-        if now_ms >= end { Next::End } else { Next::Rest(end) }
+        if now_ms >= end { WorkerAction::End } else { WorkerAction::Rest(end) }
     }
 
-    /// Notes the leases that have waited for so long that they may be used up before their turn comes.
+    /// Reports lateness to the leases that have waited so long that they may be used up before their turn.
     fn note_lateness(&mut self, process: &Process, now_ms: u64) {
         let pace = self.pace();
         for (due, number) in self.lease_tasks.overdue(now_ms.saturating_sub(SHORTEST_RENEW_MS)) {
@@ -270,15 +273,15 @@ impl State {
         }
     }
 
-    /// Explains lateness by the number of leases and the last round trip.
+    /// Explains lateness by the number of leases and the duration of the last round trip.
     fn pace(&self) -> impl Fn() -> String + use<> {
         let (leases, took_ms) = (self.lease_tasks.len(), self.pace.took_ms);
         move || format!("the process has {leases} in the store, whose last round trip took {}", show_duration(took_ms))
     }
 
-    /// The next call that is due, and those that are made together with it.
-    fn calls(&mut self, process: &Process, now_ms: u64) -> Vec<Call> {
-        let (mut calls, mut rank, mut most) = (Vec::<Call>::new(), None, self.pace.together);
+    /// The next call that is due, and the calls that are made together with it.
+    fn calls(&mut self, process: &Process, now_ms: u64) -> Vec<StoreCall> {
+        let (mut calls, mut rank, mut most) = (Vec::<StoreCall>::new(), None, self.pace.together);
         let pace = self.pace();
         while calls.len() < most
             && calls.last().is_none_or(|call| call.ask().is_some())
@@ -293,9 +296,9 @@ impl State {
                 }
                 Step::Rest(until) => self.lease_tasks.call(number, until.max(now_ms + 1)),
                 Step::Ask(what) => {
-                    let call = Call { lease_task: number, contract: Arc::clone(&lease_task.contract), what };
+                    let call = StoreCall { lease_task: number, contract: Arc::clone(&lease_task.contract), what };
                     if !calls.is_empty() && (call.ask().is_none() || calls.len() >= batch_limit) {
-                        // This call comes next: repeating a step gives the same call.
+                        // This call is made next, because repeating the step gives the same call.
                         self.lease_tasks.call(number, turn.due);
                         break;
                     }

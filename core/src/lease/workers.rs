@@ -1,9 +1,9 @@
 //! The workers of a process, and their threads.
 //!
-//! **One worker for each store.** Workers are found, made and removed under the lock of the map. Only its own thread removes a worker, once
-//! it has neither a lease task nor another task. A caller that finds a worker takes the worker's lock before it releases the map's. So no
-//! caller uses a worker that has ended, and there are never two workers of a store. A forked child has its own map, and never touches its
-//! parent's.
+//! **One worker for each store.** Workers are found, made and removed under the lock of the map. A worker is removed only by its own
+//! thread, once it has neither a lease task nor another task. A caller that finds a worker takes the worker's lock before it releases the
+//! map's. So no caller uses a worker that has ended, and a store never has two workers. A forked child has its own map, and never touches
+//! its parent's.
 
 #[cfg(all(test, not(loom)))]
 mod copy;
@@ -12,9 +12,9 @@ use super::calls;
 use super::connection::Connection;
 use super::environment::Process;
 use super::lease_task::LeaseTask;
-use super::worker::{Next, State, Worker, locked};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::Address;
+use super::worker::{Worker, WorkerAction, WorkerState, locked};
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_store::Address;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -36,8 +36,8 @@ impl Workers {
         Workers { process, map: Mutex::default(), connections: Mutex::default() }
     }
 
-    /// Calls `work` with the worker of a store, or of several stores, under the worker's lock. If there is none: with `begins` a worker is
-    /// made, to which `work` must add a lease task or a task; without it the result is `None`.
+    /// Calls `work` with the worker of a store, or of several stores, under the worker's lock. Without a worker, `begins` makes one, to
+    /// which `work` must add a lease task or a task. If not `begins`, returns `None`.
     ///
     /// # Errors
     /// `STORE_UNREACHABLE` when no thread can be started.
@@ -45,7 +45,7 @@ impl Workers {
         self: &Arc<Self>,
         stores: &[Address],
         begins: bool,
-        work: impl FnOnce(&Arc<Worker>, &mut State) -> T,
+        work: impl FnOnce(&Arc<Worker>, &mut WorkerState) -> T,
     ) -> Result<Option<T>> {
         let mut map = locked(&self.map);
         let worker = match map.get(stores) {
@@ -53,7 +53,7 @@ impl Workers {
             None if !begins => return Ok(None),
             None => {
                 let worker = Arc::new(Worker::new(stores.to_vec(), self.process.environment.mono_ms()));
-                self.staff(&worker)?;
+                self.start_thread(&worker)?;
                 map.insert(stores.to_vec(), Arc::clone(&worker));
                 worker
             }
@@ -61,22 +61,22 @@ impl Workers {
         let mut state = worker.lock();
         drop(map);
         let result = work(&worker, &mut state);
-        worker.stir(&mut state);
+        worker.wake_thread(&mut state);
         Ok(Some(result))
     }
 
-    /// Releases the numbers that are kept for callers that may retry, because a copy of this machine would use the same ones.
+    /// Releases the numbers that are kept for callers that may retry, because a copy of this machine would use them, too.
     pub(super) fn drop_spares(&self) {
         for worker in locked(&self.map).values() {
             let mut state = worker.lock();
             let dropped: Vec<_> = state.lease_tasks.iter_mut().filter_map(LeaseTask::drop_spare).collect();
             dropped.into_iter().for_each(|number| state.lease_tasks.call(number, self.process.environment.mono_ms()));
-            worker.stir(&mut state);
+            worker.wake_thread(&mut state);
         }
     }
 
-    /// Ends the workers in a copy of the machine, where their threads live on. A thread makes its steps under its worker's lock, and none
-    /// in a copy, so after this no step is under way.
+    /// Ends the workers in a copy of the machine, where their threads continue. A thread makes its steps under its worker's lock, and
+    /// none in a copy. So after this call no step is in progress.
     pub(super) fn abandon(&self) {
         // The map's lock is released first, because dropping a task may take it.
         let workers: Vec<_> = locked(&self.map).drain().map(|(_, worker)| worker).collect();
@@ -95,7 +95,7 @@ impl Workers {
         connection
     }
 
-    /// Removes a worker if it still has no task. Returns whether it did; then the worker's thread has to end.
+    /// Removes a worker if it still has no task. Returns whether it did. Then the worker's thread has to end.
     pub(super) fn retire(&self, worker: &Arc<Worker>) -> bool {
         let mut map = locked(&self.map);
         let idle = worker.lock().is_empty();
@@ -106,12 +106,12 @@ impl Workers {
     }
 
     /// Starts a worker's thread.
-    fn staff(self: &Arc<Self>, worker: &Arc<Worker>) -> Result<()> {
+    fn start_thread(self: &Arc<Self>, worker: &Arc<Worker>) -> Result<()> {
         let (workers, kept) = (Arc::clone(self), Arc::clone(worker));
         let work = move || Thread { workers, worker: kept }.run();
         self.process.environment.spawn(Box::new(work)).map_err(|error| {
             let stores: Vec<_> = worker.stores.iter().map(Address::to_string).collect();
-            let why = format!("store={}: no thread can be started that asks it: {error}", stores.join(" "));
+            let why = format!("store={}: its worker's thread cannot be started: {error}", stores.join(" "));
             Error::new(ErrorKind::StoreUnreachable, why)
         })
     }
@@ -128,14 +128,14 @@ impl Thread {
                 connection.limit_calls(self.worker.shortest_call());
             }
             match next {
-                Next::Ask(calls) => {
+                WorkerAction::Ask(calls) => {
                     let replies = calls::make(&calls, &connection);
                     self.worker.done(&calls, replies, process);
                 }
-                Next::Attend(attendance) => self.worker.attend(attendance, process),
-                Next::Rest(until) => self.worker.park(process, until),
-                Next::End if self.workers.retire(&self.worker) => return,
-                Next::End => {}
+                WorkerAction::Attend(attendance) => self.worker.run_due_work(attendance, process),
+                WorkerAction::Rest(until) => self.worker.park(process, until),
+                WorkerAction::End if self.workers.retire(&self.worker) => return,
+                WorkerAction::End => {}
             }
         }
         // This is a copy of the machine. The next call makes the copy's own workers.

@@ -1,16 +1,18 @@
 //! The canonical line of a spec, which shows no secret.
 
-use super::{KEYS, Spec, spec_error};
-use crate::error::{self, Result};
-use crate::preset::STANDARD;
-use crate::secret::{self, Secret};
+use super::{KEYS, Spec};
+use crate::id::preset::STANDARD;
+use frazil_base::error::{self, Result, spec_error};
+use frazil_base::secret::{self, Secret};
 use std::fmt;
 
 impl Spec {
-    /// The canonical line for who opens the same elsewhere: for a pickle, or a message to another process.
+    /// The canonical line for opening the same generator elsewhere: for a pickle, or a message to
+    /// another process.
     ///
     /// # Errors
-    /// `SPEC` where the line hides what may be a secret, and where a state of its own cannot be opened a second time.
+    /// `SPEC` if the line hides a possible secret, and for `detached` without a store, whose state
+    /// cannot be opened a second time.
     pub(crate) fn portable(&self) -> Result<String> {
         let hides = |(key, value): &(String, Secret)| shown_value(key, value) != value.expose();
         if let Some((key, value)) = self.pairs.iter().find(|pair| hides(pair)) {
@@ -21,14 +23,14 @@ impl Spec {
             return Err(spec_error(why));
         }
         if self.has_own_state() {
-            let why = "detached=true without a store is a state of its own, which cannot be opened a second time: leave it out";
+            let why = "detached=true without a store is a separate state, which cannot be opened a second time: leave it out";
             return Err(spec_error(why.to_owned()));
         }
         Ok(self.to_string())
     }
 
-    /// Returns whether the generator is known to this process alone, so that another process that opens the line issues the same IDs:
-    /// there is no store, or one in memory.
+    /// Returns whether only this process knows the generator, because it has no store, or one in memory. Another process that opens
+    /// the line issues the same IDs.
     pub(crate) fn is_for_one_process(&self) -> bool {
         self.values("store").ok().flatten().is_none_or(|stores| stores.iter().any(|store| store == "memory"))
     }
@@ -38,7 +40,7 @@ impl Spec {
         error::quoted(&Line { spec: self, quote: if windows { '\'' } else { '"' } }.to_string(), windows)
     }
 
-    /// The value of a key as the line shows it.
+    /// The value of a key, as the line shows it.
     pub(super) fn shown(&self, key: &str) -> String {
         self.pairs.iter().find(|(name, _)| name == key).map_or_else(String::new, |(key, value)| shown_value(key, value))
     }
@@ -66,7 +68,7 @@ impl fmt::Display for Line<'_> {
         let place = |key: &str| match key {
             "layout" => 0,
             "epoch" => 1,
-            // Node fields stand where they were given, before the other keys.
+            // Node fields keep their given order, before the other keys.
             _ => KEYS.iter().position(|name| *name == key).map_or(2, |place| place + 1),
         };
         let mut pairs: Vec<_> = pairs.iter().collect();
@@ -103,10 +105,10 @@ fn quoted(value: &str, quote: char) -> String {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
+    use frazil_base::error::ErrorKind;
 
     #[test]
-    fn what_may_be_written_down() {
+    fn portable_line_may_not_hold_a_secret() {
         for line in ["standard node=7", "leaf store=env:NOWHERE", "orders store=\"file:/a env:B\"", "twitter store=memory detached=true"] {
             assert_eq!(Spec::parse(line).unwrap().portable().as_deref(), Ok(line));
         }
@@ -125,27 +127,28 @@ mod tests {
     }
 
     #[test]
-    fn a_command_shows_no_secret() {
+    fn command_shows_no_secret() {
         let command = |line: &str| {
             let spec = Spec::parse(line).unwrap();
             crate::lease::nodes_command(&spec.shown("store"), "default")
         };
         assert_eq!(command("standard store=env:NOWHERE"), "frazil nodes env:NOWHERE --namespace default");
-        let folder = crate::error::shell_word("file:/my ids");
+        let folder = frazil_base::error::shell_word("file:/my ids");
         assert_eq!(command("standard store='file:/my ids'"), format!("frazil nodes {folder} --namespace default"));
         let url = "store=redis://me:secret@h/0";
-        let server = crate::error::shell_word("redis://***@h/0");
+        let server = frazil_base::error::shell_word("redis://***@h/0");
         assert_eq!(command(&format!("standard {url}")), format!("frazil nodes {server} --namespace default"));
-        let crate::spec::Source::Leased(contract) = Spec::parse(&format!("leaf {url} window=20s")).unwrap().plan().unwrap().source else {
+        let crate::spec::NodeSource::Leased(contract) = Spec::parse(&format!("leaf {url} window=20s")).unwrap().plan().unwrap().source
+        else {
             panic!("a spec with a store leases");
         };
-        let line = crate::error::shell_word("leaf window=20s");
-        let told = format!("`frazil nodes {server} --namespace default --begin {line}`, with the user and the password for ***");
-        assert_eq!(contract.terms.beginning(), told);
+        let line = frazil_base::error::shell_word("leaf window=20s");
+        let expected = format!("`frazil nodes {server} --namespace default --begin {line}`, with the user and the password for ***");
+        assert_eq!(contract.terms.beginning(), expected);
     }
 
     #[test]
-    fn a_backslash_stands_for_itself_but_before_a_quote() {
+    fn backslash_is_literal_except_before_a_quote() {
         for (line, store) in [
             (r"standard store=file:C:\data\ids", r"file:C:\data\ids"),
             (r#"standard store="file:C:\Program Files\ids""#, r"file:C:\Program Files\ids"),
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_in_a_command() {
+    fn spec_line_is_quoted_in_a_command() {
         let spec = Spec::parse(r#"layout="time:41 node:10 sequence:12" clock='a\b it\'s'"#).unwrap();
         let posix = r#"'layout="time:41 node:10 sequence:12" clock="a\\b it'\''s"'"#;
         assert_eq!(spec.word(false), posix);
@@ -170,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_one_process_s() {
+    fn store_memory_is_for_one_process() {
         let is = |line| Spec::parse(line).unwrap().is_for_one_process();
         assert!(is("standard node=7") && is("standard store=memory") && is("orders store=\"file:/a memory\""));
-        // What a variable holds is not known here.
+        // The content of a variable is not known here.
         assert!(is("standard store=env:NOWHERE_AT_ALL"));
         assert!(!is("standard store=local") && !is("orders store=redis://a") && !is("standard node=7 store=file:/a"));
     }

@@ -1,34 +1,35 @@
 //! The plan of a spec: its layout, policies, clock, and the source of the node number.
 
-use super::{DEFAULT_NAMESPACE, KEYS, LONGEST_NAMESPACE, Spec, spec_error, ways_out};
-use crate::clock::system_ms;
-use crate::error::{Error, ErrorKind, Result, shown};
+use super::{DEFAULT_NAMESPACE, KEYS, Spec, node_number_remedies};
 use crate::generator::check_observed;
-use crate::host;
+use crate::generator::policy::{Policies, Reaction, Start};
 use crate::id::Id;
-use crate::layout::{Field, Layout, check_value};
+use crate::id::layout::{Field, Layout, check_value};
+use crate::id::preset::{self, STANDARD};
+use crate::id::text::shown_number;
 use crate::lease::{Contract, Times, nodes_command};
-use crate::nearest::did_you_mean;
-use crate::policy::{Policies, Reaction, Start};
-use crate::preset::{self, STANDARD};
-use crate::store::Address;
-use crate::text::{is_number, shown_number};
-use crate::time;
+use frazil_base::error::{Error, ErrorKind, Result, is_number, shown, spec_error};
+use frazil_base::nearest::did_you_mean;
+use frazil_base::os::host;
+use frazil_base::time;
+use frazil_base::time::system_ms;
+use frazil_store::Address;
+use frazil_store::check_namespace;
 use std::sync::Arc;
 
 /// The source of a generator's node number.
-pub enum Source {
-    /// Given in the spec.
+pub enum NodeSource {
+    /// A number given in the spec.
     Fixed(u64),
-    /// Leased from a store.
+    /// A number leased from a store.
     Leased(Arc<Contract>),
 }
 
-/// A spec understood: everything that `open` needs, checked.
+/// A parsed and checked spec: everything that `open` needs.
 pub(crate) struct Plan {
     pub(crate) layout: Layout,
     pub(crate) policies: Policies,
-    pub(crate) source: Source,
+    pub(crate) source: NodeSource,
     pub(crate) manual_clock: bool,
     pub(crate) after: Option<Id>,
     pub(crate) detached: bool,
@@ -37,21 +38,22 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Returns whether one process of this machine alone may issue from the number. What a test has for itself is not guarded.
+    /// Returns whether only one process of this machine may issue from the number. The separate
+    /// state of a `detached` generator is not guarded.
     pub(crate) fn is_guarded(&self) -> bool {
-        matches!(self.source, Source::Fixed(_)) && !self.shared && !self.detached
+        matches!(self.source, NodeSource::Fixed(_)) && !self.shared && !self.detached
     }
 
-    /// Refuses an `after` that lies further ahead of the clock than IDs may be stamped; returns its tick.
-    /// What a manual clock will show is the program's business.
+    /// Refuses an `after` that is further ahead of the clock than the policies allow. Returns its
+    /// tick. A manual clock is not checked, because the program sets it.
     pub(crate) fn check_after(&self) -> Result<Option<(Id, u64)>> {
         let Some(after) = self.after else {
             return Ok(None);
         };
         let now = if self.manual_clock { None } else { Some(self.layout.tick_of(system_ms())?) };
         let drift = match &self.source {
-            Source::Fixed(_) => self.policies.most_ahead(&self.layout),
-            Source::Leased(contract) => contract.drift(),
+            NodeSource::Fixed(_) => self.policies.most_ahead(&self.layout),
+            NodeSource::Leased(contract) => contract.drift(),
         };
         let tick = check_observed("after", after, &self.layout, self.policies, drift, now)?;
         Ok(Some((after, tick)))
@@ -59,10 +61,10 @@ impl Plan {
 }
 
 impl Spec {
-    /// The layout of the generator that the spec describes. Nothing is opened, and no store is asked.
+    /// The layout of the generator that the spec describes. Opens nothing, and calls no store.
     ///
     /// # Errors
-    /// What [`Snowflake::open`](crate::Snowflake::open) refuses of the spec itself.
+    /// Those of [`Snowflake::open`](crate::Snowflake::open) that concern the spec alone.
     ///
     /// # Example
     /// ```
@@ -74,7 +76,7 @@ impl Spec {
         Ok(self.plan()?.layout)
     }
 
-    /// Understands every key.
+    /// Parses and checks every key.
     pub(crate) fn plan(&self) -> Result<Plan> {
         let (layout, preset) = self.layout_and_preset()?;
         self.check_keys(&layout)?;
@@ -115,7 +117,7 @@ impl Spec {
         Ok(Plan { layout, policies, source, manual_clock, after, detached, shared, namespace })
     }
 
-    /// The layout alone, and the preset that the policies come from.
+    /// The layout, and the preset from which the policies come.
     pub(crate) fn layout_and_preset(&self) -> Result<(Layout, &'static preset::Preset)> {
         let text = self.value("layout")?;
         let preset = preset::find(self.preset.as_deref().unwrap_or(STANDARD))?;
@@ -132,11 +134,12 @@ impl Spec {
         })
     }
 
-    /// The layout and the policies of a preset's name, a layout's fields, or a whole spec line, whose other keys say nothing of IDs.
-    #[cfg(feature = "admin")]
+    /// Parses a preset's name, the fields of a layout, or a whole spec line. Returns the layout and
+    /// the policies.
     pub(crate) fn of_layout(text: &str) -> Result<(Layout, Policies)> {
         let text = text.trim();
-        // Another system's may begin with another field: the layout's error says so.
+        // A layout of another system may begin with another field, and then the layout's error says
+        // so.
         let is_line = !text.contains('=') && text.split_whitespace().any(|word| word.starts_with("time:"));
         let spec = if is_line { Spec::parse(&format!("layout='{text}'"))? } else { Spec::parse(text)? };
         let (layout, preset) = spec.layout_and_preset()?;
@@ -158,7 +161,8 @@ impl Spec {
         for (key, _) in &self.pairs {
             if !KEYS.contains(&key.as_str()) && !fields.contains(&key.as_str()) {
                 let near = match fields[..] {
-                    // A field of another preset is no slip of a key: `shard` does not mean `shared`.
+                    // A field of another preset is not a misspelled key: `shard` does not mean
+                    // `shared`.
                     [node] if preset::names_node(key) && self.pairs.iter().all(|(given, _)| given != node) => {
                         format!(" (did you mean {node}?)")
                     }
@@ -178,7 +182,7 @@ impl Spec {
     }
 
     fn policies(&self, layout: &Layout, preset: &preset::Preset, store: bool) -> Result<Policies> {
-        // What the spec does not name comes from the preset, and what that does not, from `standard`.
+        // A policy that the spec lacks comes from the preset, or else from `standard`.
         let inherited = |key: &str| {
             let standard = preset::find(STANDARD).expect("standard is a preset").policies;
             let (_, value) = preset.policies.iter().chain(standard).find(|(name, _)| *name == key).expect("standard names every policy");
@@ -191,7 +195,8 @@ impl Spec {
                 Reaction::Ahead(None) if !store && given => {
                     Err(spec_error(format!("{key}=ahead without a limit needs a store, which remembers how far: say {key}=ahead:1s")))
                 }
-                // Where no store remembers how far it went, a preset's own `ahead` is cut to `standard`'s.
+                // Without a store, no record limits how far stamps went ahead, so a preset's
+                // `ahead` is reduced to that of `standard`.
                 Reaction::Ahead(None) if !store => Ok(Reaction::Ahead(Some(1000))),
                 reaction => Ok(reaction),
             }
@@ -222,7 +227,7 @@ impl Spec {
         policies: Policies,
         manual_clock: bool,
         detached: bool,
-    ) -> Result<Source> {
+    ) -> Result<NodeSource> {
         let disposable = match self.value("lease")?.as_deref() {
             None | Some("shared-slots") => false,
             Some("disposable") => true,
@@ -235,14 +240,14 @@ impl Spec {
         }
         let fields = self.given(layout)?.into_iter().zip(layout.node_fields()).map(|(value, field)| (value, field.bits())).collect();
         let mut contract = Contract::new(address, namespace, layout, fields, disposable, times, policies, manual_clock)?;
-        // A variable is named as it was given: what it holds may be a secret.
+        // A variable is shown by its name, because its content may be a secret.
         let terms = Arc::make_mut(&mut contract.terms);
         terms.nodes = nodes_command(&self.shown("store"), &contract.namespace);
         terms.line = self.without(&["store", "namespace"]).word(cfg!(windows));
-        Ok(Source::Leased(Arc::new(Contract { detached, spec: self.to_string().into(), ..contract })))
+        Ok(NodeSource::Leased(Arc::new(Contract { detached, spec: self.to_string().into(), ..contract })))
     }
 
-    fn fixed(&self, layout: &Layout) -> Result<Source> {
+    fn fixed(&self, layout: &Layout) -> Result<NodeSource> {
         let given = self.given(layout)?;
         for key in ["lease", "window", "renew"] {
             if self.value(key)?.is_some() {
@@ -254,20 +259,11 @@ impl Spec {
         if !missing.is_empty() {
             let names: Vec<_> = missing.iter().map(|field| field.name()).collect();
             let by_hand: Vec<_> = missing.iter().map(|field| format!("{}={}", field.name(), field.max().min(7))).collect();
-            let why = format!("the node number is missing ({}): {}", names.join(", "), ways_out(&by_hand.join(" ")));
+            let why = format!("the node number is missing ({}): {}", names.join(", "), node_number_remedies(&by_hand.join(" ")));
             return Err(Error::new(ErrorKind::NodeMissing, why));
         }
-        Ok(Source::Fixed(layout.node_of(given.into_iter().flatten())))
+        Ok(NodeSource::Fixed(layout.node_of(given.into_iter().flatten())))
     }
-}
-
-/// A namespace is a part of keys, folders and table rows: what is safe in all of them.
-pub fn check_namespace(name: &str) -> Result<()> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    if !name.is_empty() && name.len() <= LONGEST_NAMESPACE && name.chars().all(plain) && !name.chars().all(|c| c == '.') {
-        return Ok(());
-    }
-    Err(spec_error(format!("namespace={} is not a name: 1 to {LONGEST_NAMESPACE} of a-z, A-Z, 0-9, . _ -", shown(name))))
 }
 
 /// A node field's value: a number, or `hostname`, `hostname+N`.
@@ -287,7 +283,7 @@ fn node_value(field: &Field, text: &str) -> Result<u64> {
 
 /// The ordinal at the end of a StatefulSet pod's name: `shop-3` is 3.
 fn hostname_ordinal(name: &str, host: &str, plus: &str) -> Result<u64> {
-    // `parse` would take a sign.
+    // `parse` would accept a sign.
     let ordinal = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
     let offset = match plus {
         "" => Some(0),
@@ -304,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ordinal_of_a_pod() {
+    fn hostname_gives_the_ordinal_of_a_pod() {
         assert_eq!(hostname_ordinal("worker", "shop-3", ""), Ok(3));
         assert_eq!(hostname_ordinal("worker", "shop-eu-12", "+100"), Ok(112));
         for (host, plus) in

@@ -1,23 +1,23 @@
-//! Calls without a thread of their own, and how they end.
+//! Waiting calls that occupy no thread, and their ends.
 
 use frazil::{Pending, Result, Wait};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Far longer than anything here may take, also on a busy machine.
+/// Far longer than any call here may take, even on a busy machine.
 pub const LONG: Duration = Duration::from_secs(60);
 
-/// Starts a call, and returns what tells how it ended, and after how long.
+/// Starts a call. Returns a receiver of its result and its duration.
 pub fn start<T: Send + 'static>(
     max_wait: Duration,
     call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
 ) -> (Pending, Receiver<(Result<T>, Duration)>) {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let since = Instant::now();
-    let done = move |result| drop(tell.send((result, since.elapsed())));
-    (Pending::start(max_wait, call, done).expect("a thread"), told)
+    let done = move |result| drop(sender.send((result, since.elapsed())));
+    (Pending::start(max_wait, call, done).expect("a thread"), receiver)
 }
 
-pub fn told<T>(told: &Receiver<(Result<T>, Duration)>) -> (Result<T>, Duration) {
-    told.recv_timeout(LONG).expect("it is told")
+pub fn result_of<T>(call: &Receiver<(Result<T>, Duration)>) -> (Result<T>, Duration) {
+    call.recv_timeout(LONG).expect("the call ends")
 }

@@ -1,9 +1,9 @@
-//! A file store of a test's own, whose locks the test may hold.
+//! A file store of a test, which may hold the store's locks.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Removed at its end.
+/// A folder that is removed at the end of the test.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -13,12 +13,12 @@ impl Folder {
         Folder(path)
     }
 
-    /// The option of a spec line.
+    /// The store's option in a spec line.
     pub fn store(&self) -> String {
         format!("store=file:{}", self.0.display())
     }
 
-    /// Holds all locks of the store: its calls wait.
+    /// Holds all locks of the store, so that its calls wait.
     pub fn lock(&self) -> Vec<File> {
         let mut held = Vec::new();
         lock_in(&self.0, &mut held, ".lock");
@@ -27,7 +27,7 @@ impl Folder {
     }
 }
 
-/// Adds those whose names begin so to `held`.
+/// Adds the files whose names begin with `name` to `held`.
 pub fn lock_in(path: &Path, held: &mut Vec<File>, name: &str) {
     for found in std::fs::read_dir(path).unwrap() {
         let found = found.unwrap();

@@ -1,4 +1,5 @@
-//! The guard on Linux: what a fork and `exec` keep, whose descriptors are closed, and who has the name.
+//! The guard on Linux: the effects of forks and `exec`, the closed descriptors, and the holder's
+//! description.
 
 #[cfg_attr(not(frazil_lock_files), path = "sockets.rs")]
 #[cfg_attr(frazil_lock_files, path = "lock_files.rs")]
@@ -14,7 +15,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The orders of this file's tests.
+/// The orders of the tests in this file.
 pub(crate) fn obey(order: &str, rest: &str, open: &mut Vec<Snowflake>) {
     match order {
         "fork" => println!("> {}", fork()),
@@ -37,12 +38,12 @@ pub(crate) fn obey(order: &str, rest: &str, open: &mut Vec<Snowflake>) {
     }
 }
 
-/// A child that lives on, and does nothing.
+/// A child that continues to exist and does nothing.
 fn fork() -> i32 {
-    // SAFETY: the child calls async-signal-safe functions alone.
+    // SAFETY: the child calls only async-signal-safe functions.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        // SAFETY: as above. The parent's pipes must not stay open in the child.
+        // SAFETY: the child calls only async-signal-safe functions. The parent's pipes must not stay open in it.
         unsafe {
             libc::close(0);
             libc::close(1);
@@ -54,33 +55,35 @@ fn fork() -> i32 {
     pid
 }
 
-/// The handler of a program that was there before frazil: it runs first in a child, and issues from a number of the child's own.
+/// A program's handler, registered before frazil's. It runs first in a child, and issues from a
+/// number of the child.
 extern "C" fn issue_in_child() {
     Snowflake::open("standard node=25").unwrap().next_id().unwrap();
 }
 
-/// Forks with such a handler. The child says how long that took, and whether it goes on.
+/// Forks with such a handler. The child reports how long this took, and whether it continues.
 fn early() {
-    // SAFETY: a plain call.
+    // SAFETY: this is a plain call.
     assert_eq!(unsafe { libc::pthread_atfork(None, None, Some(issue_in_child)) }, 0);
     Snowflake::open("standard node=24").unwrap().next_id().unwrap();
     let since = Instant::now();
-    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and leaves without its parent's exit handlers.
+    // SAFETY: the child calls frazil, which promises to take no inherited lock, and leaves without its parent's exit handlers.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let (is_soon, again) = (since.elapsed() < Duration::from_millis(900), Snowflake::open("standard node=25"));
         println!("> soon={is_soon} again={:?}", again.and_then(|ids| ids.next_id()).map(drop).map_err(|error| error.kind()));
-        // SAFETY: as above.
+        // SAFETY: this ends the child without its parent's exit handlers.
         unsafe { libc::_exit(0) };
     }
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(pid, &mut 0, 0) }, pid);
 }
 
-/// Forks in a new namespace of process IDs until a child has its parent's; returns how many names that child keeps.
+/// Forks in a new namespace of process IDs until a child has its parent's ID. Returns the number of
+/// names that this child keeps.
 fn namesake() -> String {
     let own = std::process::id();
-    // SAFETY: a plain system call.
+    // SAFETY: this is a plain system call.
     assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWPID) }, 0, "{}", std::io::Error::last_os_error());
     let (mut from_child, to_parent) = std::io::pipe().unwrap();
     for _ in 0..own {
@@ -91,7 +94,7 @@ fn namesake() -> String {
                 let kept = names::of(own.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok()));
                 (&to_parent).write_all(format!("{}", kept.len()).as_bytes()).unwrap();
             }
-            // SAFETY: as above. The first one is the namespace's init.
+            // SAFETY: this ends the child. The first child is the namespace's init.
             unsafe {
                 libc::close(to_parent.as_raw_fd());
                 libc::sleep(2);
@@ -103,9 +106,10 @@ fn namesake() -> String {
     std::io::read_to_string(&mut from_child).unwrap()
 }
 
-/// Forks again and again while other threads take names, and drop the watches and probes that they need no longer.
+/// Forks again and again while other threads take names, and drop watches and probes.
 fn fork_while_names_change() {
-    // Linux copies the descriptors first, and then the memory: the more there is of it, the longer a fork is between the two.
+    // Linux copies the descriptors first, and then the memory. A large memory keeps a fork between
+    // the two for longer.
     let memory = std::hint::black_box(vec![1_u8; 64 << 20]);
     let forks = AtomicUsize::new(0);
     let open = &|first: u64| {
@@ -113,13 +117,13 @@ fn fork_while_names_change() {
             let before = forks.load(Ordering::Relaxed);
             let ids = Snowflake::open(&format!("standard node={node}")).unwrap();
             ids.next_id().unwrap();
-            // However the system schedules the threads, there is a fork for each name.
+            // This waits for a fork for each name, however the system schedules the threads.
             while forks.load(Ordering::Relaxed) == before {
                 std::thread::yield_now();
             }
         }
     };
-    // The fork handlers are registered with the first call: a fork that has begun before is not noticed.
+    // The first call registers the fork handlers. A fork that began earlier is not noticed.
     drop(Snowflake::open("standard node=60 detached=true"));
     let mut children = Vec::new();
     std::thread::scope(|scope| {
@@ -133,14 +137,14 @@ fn fork_while_names_change() {
     println!("> {}", children.join(" "));
 }
 
-/// Opens while no descriptor is left; there are some again when the first ID comes.
+/// Opens while no descriptor is free. Some are free again for the first ID.
 fn poor(open: &mut Vec<Snowflake>, line: &str) {
     let files: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
     open.push(Snowflake::open(line).unwrap());
     drop(files);
 }
 
-/// Closes descriptors that it did not open, as a daemon does, and has a file of its own in their place.
+/// Closes descriptors that it did not open, as a daemon does, and opens other files under their numbers.
 fn reuse(ids: &Snowflake, what: &str) -> String {
     let (when, what) = what.split_once(' ').unwrap();
     if when == "held" {
@@ -151,7 +155,7 @@ fn reuse(ids: &Snowflake, what: &str) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let file = std::fs::File::open("/dev/null").unwrap();
     let mine = if what == "listener" { listener.as_raw_fd() } else { file.as_raw_fd() };
-    // SAFETY: plain system calls; the child calls async-signal-safe functions alone.
+    // SAFETY: these are plain system calls. The child calls only async-signal-safe functions.
     unsafe {
         assert_eq!(libc::dup2(mine, guard), guard);
         let issued = ids.next_id_for(Duration::from_secs(1)).is_ok();
@@ -167,7 +171,7 @@ fn reuse(ids: &Snowflake, what: &str) -> String {
 
 fn descriptors(most: libc::rlim_t) {
     let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-    // SAFETY: a plain system call.
+    // SAFETY: this is a plain system call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
 }
 
@@ -178,7 +182,7 @@ pub(crate) fn names(pid: u32) -> Vec<String> {
 }
 
 #[test]
-fn the_name_ends_with_its_process_however_it_ends() {
+fn name_ends_with_its_process_however_it_ends() {
     let scope = "ends";
     let mut all = HashSet::new();
     let mut take = |worker: &mut Worker| {
@@ -189,7 +193,7 @@ fn the_name_ends_with_its_process_however_it_ends() {
     let mut killed = Worker::new(scope);
     take(&mut killed);
     killed.kill();
-    // A child of a killed process lives on.
+    // A child of a killed process continues to exist.
     let mut parent = Worker::new(scope);
     take(&mut parent);
     let child: i32 = parent.ask("fork").parse().unwrap();
@@ -199,12 +203,12 @@ fn the_name_ends_with_its_process_however_it_ends() {
     assert_eq!(executes.ask("exec"), "gone");
     let mut last = Worker::new(scope);
     take(&mut last);
-    // SAFETY: a plain system call.
+    // SAFETY: this is a plain system call.
     assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0, "the child was still there");
 }
 
 #[test]
-fn a_child_that_is_forked_while_names_change_keeps_none() {
+fn child_that_is_forked_while_names_change_keeps_none() {
     let mut parents: Vec<_> = (0..4).map(|run| Worker::new(&format!("forks-{run}"))).collect();
     for parent in &mut parents {
         parent.order("forks");
@@ -213,7 +217,8 @@ fn a_child_that_is_forked_while_names_change_keeps_none() {
         let children = parent.answer();
         let children: Vec<u32> = children.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
         for child in &children {
-            // What a child closes first shows that it has run, which takes a while on a busy machine.
+            // The child's handler has run once the descriptors that it closes first are closed.
+            // This takes a while on a busy machine.
             let (has_run, since) = (|| std::fs::symlink_metadata(format!("/proc/{child}/fd/0")).is_err(), Instant::now());
             while !has_run() && since.elapsed() < LONG {
                 std::thread::sleep(Duration::from_millis(5));
@@ -221,7 +226,7 @@ fn a_child_that_is_forked_while_names_change_keeps_none() {
         }
         let kept: Vec<_> = children.iter().flat_map(|child| names(*child)).collect();
         for child in &children {
-            // SAFETY: a plain system call.
+            // SAFETY: this is a plain system call.
             assert_eq!(unsafe { libc::kill(*child as i32, libc::SIGKILL) }, 0, "the child was still there");
         }
         assert!(children.len() >= 20, "{} children", children.len());
@@ -230,19 +235,19 @@ fn a_child_that_is_forked_while_names_change_keeps_none() {
     }
 }
 
-/// The child has the places of its parent's names until frazil's own handler has run.
+/// The child has its parent's names until frazil's handler has run.
 #[test]
-fn a_handler_that_runs_before_frazils_may_issue_in_a_child() {
+fn handler_that_runs_before_frazils_may_issue_in_a_child() {
     let mut parent = Worker::new("early");
     parent.order("early");
     assert_eq!(parent.answer(), "soon=true again=Ok(())");
 }
 
-/// In a namespace of its own a child may have the process ID that its parent has in another one.
+/// In a new namespace, a child may have its parent's process ID in another namespace.
 #[test]
-fn a_child_with_its_parents_process_id_keeps_no_name() {
+fn child_with_its_parents_process_id_keeps_no_name() {
     if !Command::new("unshare").args(["-Urpf", "--mount-proc", "true"]).status().is_ok_and(|status| status.success()) {
-        // Containers may forbid it.
+        // Containers may forbid this.
         return;
     }
     let script = "echo open standard node=26; echo next 1 10000; echo namesake; sleep 3";
@@ -259,7 +264,7 @@ fn a_child_with_its_parents_process_id_keeps_no_name() {
 }
 
 #[test]
-fn a_squatter_holds_up_nobody() {
+fn squatter_does_not_block_a_generator() {
     let scope = "squatter";
     let mut holder = Worker::new(scope);
     holder.open("standard node=901");
@@ -277,11 +282,12 @@ fn a_squatter_holds_up_nobody() {
     refused.ids(1);
 }
 
-/// Two copies of the library in one process, such as an addon and a library for C, have one process ID.
+/// Two copies of the library in one process, such as an addon and a C library, have the same
+/// process ID.
 #[test]
 fn another_copy_in_the_same_process_is_named() {
     let mut holder = Worker::new("copy");
-    // SAFETY: no other test of this process reads the variable without setting it for a process of its own.
+    // SAFETY: no other test of this process reads the variable without setting it for a separate process.
     unsafe { std::env::set_var("FRAZIL_GUARD_SCOPE", format!("copy-{}", std::process::id())) };
     holder.open("standard node=902");
     holder.ids(1);
@@ -295,7 +301,7 @@ fn another_copy_in_the_same_process_is_named() {
 }
 
 #[test]
-fn without_descriptors_ids_are_issued_and_the_program_is_told() {
+fn node_unguarded_is_sent_without_descriptors() {
     let mut poor = Worker::new("descriptors");
     poor.ask("descriptors 3");
     poor.open("standard node=903");
@@ -307,14 +313,14 @@ fn without_descriptors_ids_are_issued_and_the_program_is_told() {
 }
 
 #[test]
-fn a_process_of_many_numbers_guards_the_first_64() {
+fn process_of_many_numbers_guards_the_first_64() {
     let mut many = Worker::new("many");
     for node in 0..70 {
         many.order(&format!("open standard node={node}"));
         many.order("next 1 10000");
     }
-    let (told, answers): (Vec<_>, Vec<_>) = (0..146).map(|_| many.answer()).partition(|answer| answer.starts_with("node.unguarded"));
-    assert!(told.len() == 6 && told.iter().all(|told| told.contains("64 numbers")), "{told:?}");
+    let (events, answers): (Vec<_>, Vec<_>) = (0..146).map(|_| many.answer()).partition(|answer| answer.starts_with("node.unguarded"));
+    assert!(events.len() == 6 && events.iter().all(|events| events.contains("64 numbers")), "{events:?}");
     assert_eq!(answers.iter().filter(|answer| answer.parse::<i64>().is_ok()).count(), 70);
     let mut other = Worker::new("many");
     other.open("standard node=63");
@@ -328,33 +334,36 @@ fn a_process_of_many_numbers_guards_the_first_64() {
 
 const UNTOUCHED: &str = "issued=true open_in_parent=true open_in_child=true";
 
-/// The program opened a generator, closed all descriptors (`closefrom`), and the number of the watch's is a file's now.
+/// The program opened a generator and closed all descriptors (`closefrom`). Now a file has the
+/// number of the watch's descriptor.
 #[test]
-fn a_file_in_the_place_of_the_watch_is_not_closed() {
+fn file_in_the_place_of_the_watch_is_not_closed() {
     let mut worker = Worker::new("reuse-watch-file");
     worker.open("standard node=20");
     assert_eq!(worker.ask("reuse watching file"), UNTOUCHED);
 }
 
-/// The library must not accept on a listener of the program: it would wait there for ever, or take a client's connection.
+/// The library must not accept on a listener of the program, because it would wait forever or take
+/// a client's connection.
 #[test]
-fn a_listener_in_the_place_of_the_watch_is_not_accepted_on() {
+fn listener_in_the_place_of_the_watch_is_not_accepted_on() {
     let mut worker = Worker::new("reuse-watch-listener");
     worker.open("standard node=21");
     assert_eq!(worker.ask("reuse watching listener"), UNTOUCHED);
 }
 
 #[test]
-fn a_file_in_the_place_of_the_guard_is_not_closed_in_a_child() {
+fn file_in_the_place_of_the_guard_is_not_closed_in_a_child() {
     let mut worker = Worker::new("reuse-guard");
     worker.open("standard node=22");
     assert_eq!(worker.ask("reuse held file"), UNTOUCHED);
 }
 
-/// The watch's file is removed once the program has closed it, and the guard's file gets both its descriptor and its inode.
+/// The watch's file is removed after the program has closed it. Then the guard's file gets its
+/// descriptor and its inode.
 #[cfg(frazil_lock_files)]
 #[test]
-fn the_guard_is_held_where_it_stands_in_the_place_of_a_watch_that_was_removed() {
+fn guard_in_the_place_of_a_removed_watch_is_held() {
     let mut worker = Worker::new("lose");
     // A file system may give a new file another inode.
     for held in 1..=40 {
@@ -365,9 +374,10 @@ fn the_guard_is_held_where_it_stands_in_the_place_of_a_watch_that_was_removed() 
     }
 }
 
-/// Nothing rings a process that opened without a watch, and no later tick helps a manual clock.
+/// No process can ring a process that opened without a watch, and a later tick does not help a
+/// manual clock.
 #[test]
-fn a_manual_clock_without_a_descriptor_at_its_opening_sends_node_unguarded() {
+fn manual_clock_without_a_descriptor_at_its_opening_sends_node_unguarded() {
     let mut poor = Worker::new("poor manual");
     poor.ask("descriptors 32");
     assert_eq!(poor.ask("poor standard node=26 clock=manual after=0"), "open");
@@ -377,9 +387,9 @@ fn a_manual_clock_without_a_descriptor_at_its_opening_sends_node_unguarded() {
     assert!(answers.iter().any(|answer| answer.starts_with("node.unguarded") && answer.contains("files")), "{answers:?}");
 }
 
-/// There is a descriptor when the first ID comes, and another process that issues.
+/// A descriptor becomes free for the first ID, and another process issues.
 #[test]
-fn a_process_without_a_descriptor_at_its_opening_is_guarded_later() {
+fn process_without_a_descriptor_at_its_opening_is_guarded_later() {
     let [mut holder, mut other] = [(); 2].map(|()| Worker::new("poor"));
     holder.open("standard node=23");
     holder.ids(1);

@@ -1,4 +1,4 @@
-//! The advice of an error can be followed as it stands.
+//! An error's advice works when it is followed literally.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -13,7 +13,7 @@ fn says(error: impl std::fmt::Display, parts: &[&str]) {
 }
 
 #[test]
-fn a_name_that_is_a_slip_of_another() {
+fn misspelt_name_is_corrected() {
     says(Layout::parse("Twitter").unwrap_err(), &["there is no preset \"Twitter\" (did you mean twitter?)"]);
     let twitter = Layout::parse("twitter").unwrap();
     says(twitter.node_field("workr").unwrap_err(), &["no node field \"workr\" (did you mean worker?)"]);
@@ -25,7 +25,7 @@ fn a_name_that_is_a_slip_of_another() {
 }
 
 #[test]
-fn a_name_that_is_not_there_at_all() {
+fn unknown_name_lists_the_allowed_ones() {
     for error in [
         Layout::parse("nonsense").unwrap_err(),
         Layout::parse("leaf").unwrap().node_field("shard").unwrap_err(),
@@ -37,7 +37,7 @@ fn a_name_that_is_not_there_at_all() {
 }
 
 #[test]
-fn a_query_beyond_the_layout_is_told_its_bounds() {
+fn query_beyond_the_layout_gets_its_bounds() {
     let layout = Layout::parse("standard").unwrap();
     let (before, after) = (0, 7_258_118_400_000);
     let (epoch, last) = (layout.epoch_ms(), layout.expires_at_ms().unwrap() - 1);
@@ -51,28 +51,28 @@ fn a_query_beyond_the_layout_is_told_its_bounds() {
         assert!(!error.to_string().contains("epoch="), "{error}");
     }
     assert_eq!((layout.min_id(epoch).unwrap().get(), layout.max_id(last).unwrap().get()), (0, i64::MAX));
-    // Who opens such a layout is told how to have another.
+    // The error for opening such a layout names the way to another one.
     says(Snowflake::open("baidu worker=1").unwrap_err(), &["this layout has ended", "Give a later epoch"]);
 }
 
-/// The way out by hand is a line that opens.
+/// The proposed spec with fixed fields can be opened.
 #[test]
-fn a_missing_number_names_the_fields_of_its_own_layout() {
+fn node_missing_names_the_fields_of_the_layout() {
     let layout = "layout='time:41@1ms side:1 shard:9 sequence:12 epoch:2025-01-01'";
     for spec in ["standard", "twitter", "discord", "instagram", "game", layout] {
         let text = Snowflake::open(spec).unwrap_err().to_string();
-        let by_hand = text.split("each generator (").nth(1).and_then(|rest| rest.split(')').next()).expect("a way out");
-        Snowflake::open(&format!("{spec} {by_hand} detached=true")).unwrap_or_else(|error| panic!("{spec} {by_hand}: {error}"));
+        let fields = text.split("its own number (").nth(1).and_then(|rest| rest.split(')').next()).expect("a way out");
+        Snowflake::open(&format!("{spec} {fields} detached=true")).unwrap_or_else(|error| panic!("{spec} {fields}: {error}"));
     }
 }
 
 #[test]
-fn a_tag_has_no_space_in_it() {
+fn tag_has_no_space_in_it() {
     says(Segment::open("my orders store=memory").unwrap_err(), &["\"orders\" is not key=value", "a segment's tag", "no space"]);
 }
 
 #[test]
-fn a_wait_that_is_too_long_says_so() {
+fn would_block_says_when_the_next_id_is_due() {
     let ids = Snowflake::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=77 start=zero exhausted=wait:60s").unwrap();
     let mut many = [0i64; 100];
     says(ids.fill_for(&mut many, Duration::ZERO).unwrap_err(), &["the next ID is due in ", " ms, and this call may not wait so long"]);

@@ -1,4 +1,5 @@
-//! The edges of what is allowed: the last that is taken and the first that is refused, and what a mistake there would repeat.
+//! The edges of the allowed values: the last allowed value, the first refused one, and the
+//! repetition that a mistake there would cause.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -12,7 +13,7 @@ fn refusal(line: &str) -> ErrorKind {
 }
 
 #[test]
-fn the_name_of_a_field_has_32_characters() {
+fn name_of_a_field_has_32_characters() {
     let layout = |length: usize| Layout::parse(&format!("time:41@1ms {}:10 sequence:12 epoch:2025-01-01", "n".repeat(length)));
     assert_eq!(layout(32).unwrap().node_fields()[0].name().len(), 32);
     assert_eq!(layout(33).unwrap_err().kind(), ErrorKind::LayoutInvalid);
@@ -26,7 +27,7 @@ fn the_name_of_a_field_has_32_characters() {
 }
 
 #[test]
-fn the_width_of_a_field_is_1_to_63_in_digits() {
+fn width_of_a_field_is_1_to_63_in_digits() {
     for width in ["", "0", "64", "+5", "-5", "0010", "5x", "99999999999"] {
         let text = format!("time:41@1ms node:{width} sequence:12 epoch:2025-01-01");
         assert_eq!(Layout::parse(&text).unwrap_err().kind(), ErrorKind::LayoutInvalid, "{width}");
@@ -35,14 +36,14 @@ fn the_width_of_a_field_is_1_to_63_in_digits() {
 }
 
 #[test]
-fn an_id_is_0_or_more() {
+fn id_is_0_or_more() {
     assert_eq!(Id::new(0).unwrap().get(), 0);
     assert_eq!(Id::new(-1).unwrap_err().kind(), ErrorKind::IdInvalid);
 }
 
-/// The first instant that cannot be stamped would be the sign bit.
+/// An instant after the last one would set the sign bit.
 #[test]
-fn a_layout_of_63_bits_ends_with_its_last_instant() {
+fn layout_of_63_bits_ends_with_its_last_instant() {
     let layout = Layout::parse("standard").unwrap();
     let end = layout.expires_at_ms().unwrap();
     assert_eq!(layout.max_id(end - 1).unwrap().get(), i64::MAX);
@@ -52,7 +53,7 @@ fn a_layout_of_63_bits_ends_with_its_last_instant() {
 }
 
 #[test]
-fn an_unbounded_ahead_needs_a_store_and_a_duration_has_an_end() {
+fn unbounded_ahead_needs_a_store_and_a_duration_has_an_end() {
     for key in ["rollback", "exhausted"] {
         assert_eq!(refusal(&format!("standard node=1 detached=true {key}=ahead")), ErrorKind::Spec, "{key}");
         assert_eq!(refusal(&format!("standard node=1 detached=true {key}=ahead:87660h")), ErrorKind::OutOfRange, "{key}");
@@ -60,14 +61,14 @@ fn an_unbounded_ahead_needs_a_store_and_a_duration_has_an_end() {
 }
 
 #[test]
-fn a_number_that_no_integer_holds_is_told_what_is_allowed() {
+fn out_of_range_names_the_allowed_numbers() {
     let error = Snowflake::open("standard node=99999999999999999999999").unwrap_err();
     let why = "node=99999999999999999999999 is out of range: 10 bits allow the integers 0 to 1023";
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::OutOfRange, why));
 }
 
 #[test]
-fn a_key_has_32_characters() {
+fn key_has_32_characters() {
     let parse = |length: usize| Spec::parse(&format!("standard {}=1", "k".repeat(length)));
     assert!(parse(32).is_ok());
     for length in [33, 34] {
@@ -76,7 +77,7 @@ fn a_key_has_32_characters() {
 }
 
 #[test]
-fn a_tag_and_its_namespace_have_63_characters() {
+fn tag_and_its_namespace_have_63_characters() {
     let open = |tag: usize| Segment::open(&format!("{} store=memory namespace=edges", "t".repeat(tag)));
     let longest = 63 - "edges".len();
     assert_eq!(open(longest).unwrap().next_id().unwrap().get(), 1);
@@ -86,8 +87,8 @@ fn a_tag_and_its_namespace_have_63_characters() {
 
 #[cfg(feature = "sql")]
 #[test]
-fn a_foreign_table_says_how_long_its_tags_are() {
-    // Nobody listens there: a tag that is too long is refused before anybody is asked.
+fn foreign_table_names_the_length_of_its_tags() {
+    // No server listens there. A tag that is too long is refused before any call.
     let open = |tag: usize, table: &str| {
         let line = format!("{} store=postgresql://127.0.0.1:1/ids table={table} wait=100ms", "t".repeat(tag));
         Segment::open(&line).unwrap_err().kind()
@@ -101,11 +102,11 @@ fn a_foreign_table_says_how_long_its_tags_are() {
         Segment::open(&format!("orders store='{stores}' table={table} wait=100ms")).unwrap_err().kind()
     };
     assert_eq!(of_two("tinyid"), ErrorKind::SegmentExhausted);
-    assert_eq!(of_two("leaf"), ErrorKind::Spec, "its rows do not say which numbers are whose");
+    assert_eq!(of_two("leaf"), ErrorKind::Spec, "its rows do not separate the numbers of two stores");
 }
 
 #[test]
-fn a_start_has_a_number_of_digits_alone() {
+fn start_takes_only_digits() {
     for start in ["random:", "random:x", "random:+5", "random:-5", "random: 5", "random:5 ", "random", "alternate:", "continue:+1", "zeros"]
     {
         assert_eq!(refusal(&format!("standard node=920 start='{start}'")), ErrorKind::Spec, "{start}");
@@ -121,7 +122,7 @@ fn a_start_has_a_number_of_digits_alone() {
 }
 
 #[test]
-fn parsers_take_what_people_type() {
+fn parsers_accept_similar_letters_and_either_case() {
     let parse = |text: &str, format| Id::parse(text, format).map(i64::from);
     for same in ["10I0000000LO0", "1010000000100", "1oi0000000lo0", "1Oi0000000L00"] {
         let plain = same.to_ascii_uppercase().replace('O', "0").replace(['I', 'L'], "1");
@@ -139,7 +140,7 @@ fn parsers_take_what_people_type() {
 }
 
 #[test]
-fn what_an_id_is_made_of() {
+fn parts_of_an_id() {
     let layout = Layout::parse("time:41@1ms datacenter:5 worker:5 sequence:12 epoch:1969-12-31").unwrap();
     let parts = layout.decode(layout.compose(-1_500, &[("datacenter", 3), ("worker", 9)], 7).unwrap()).unwrap();
     assert_eq!((parts.node(), parts.sequence(), parts.unix_ms()), (3 << 5 | 9, 7, -1_500));
@@ -156,13 +157,13 @@ fn what_an_id_is_made_of() {
 }
 
 #[test]
-fn a_canonical_line_has_one_order() {
+fn canonical_line_has_one_order() {
     let line = |text: &str| Spec::parse(text).unwrap().to_string();
     let layout = "layout='time:41@1ms node:10 sequence:12 epoch:1970-01-01'";
-    let told = line(&format!("rollback=error node=5 epoch=2025-01-01 {layout}"));
-    assert_eq!(told, line(&format!("{layout} epoch=2025-01-01 node=5 rollback=error")));
-    let places: Vec<_> = ["layout=", "epoch=", "node=", "rollback="].iter().map(|key| told.find(key).unwrap()).collect();
-    assert!(places[0] == 0 && places.is_sorted(), "{told}");
+    let line_or_error = line(&format!("rollback=error node=5 epoch=2025-01-01 {layout}"));
+    assert_eq!(line_or_error, line(&format!("{layout} epoch=2025-01-01 node=5 rollback=error")));
+    let places: Vec<_> = ["layout=", "epoch=", "node=", "rollback="].iter().map(|key| line_or_error.find(key).unwrap()).collect();
+    assert!(places[0] == 0 && places.is_sorted(), "{line_or_error}");
     assert_eq!(
         line("standard store=memory epoch=2025-01-01 rollback=error"),
         line("standard rollback=error epoch=2025-01-01 store=memory")
@@ -170,9 +171,9 @@ fn a_canonical_line_has_one_order() {
     assert!(line("standard store=memory epoch=2025-01-01").starts_with("standard epoch="));
 }
 
-/// Its secret would be hidden in the canonical line, which then opens nothing.
+/// The canonical line would hide the URL's secret, and would then open nothing.
 #[test]
-fn a_url_is_no_first_word() {
+fn url_as_first_word_is_refused() {
     for (text, shown) in [("oredr://s", "oredr://***"), ("redis://:hushhush@host/0 node=1", "redis://***"), ("Ä://hushhush", "***")] {
         let error = Spec::parse(text).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Spec);
@@ -182,12 +183,12 @@ fn a_url_is_no_first_word() {
 
 #[cfg(unix)]
 #[test]
-fn a_child_of_the_same_tick_is_refused() {
-    // The parent's gate stands open: nothing but the look at the process stops the child.
+fn forked_child_in_the_same_tick_is_refused() {
+    // The parent's gate is open, so only the check of the process stops the child.
     let ids = Snowflake::open("standard node=925 clock=manual detached=true").unwrap();
     ids.set_time(NOW).unwrap();
     ids.next_id().unwrap();
-    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
+    // SAFETY: the child calls frazil, which promises to take no inherited lock, and `_exit`s.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
@@ -203,7 +204,7 @@ fn a_child_of_the_same_tick_is_refused() {
 }
 
 #[test]
-fn what_was_observed_in_a_tick_that_was_just_entered_holds_for_every_node_number() {
+fn observed_id_of_a_new_tick_holds_for_every_node_number() {
     let open = |rest: &str| {
         let layout = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'";
         let policies = "start=zero rollback=ahead:1h exhausted=ahead:1h clock=manual detached=true window=24h";
@@ -215,7 +216,8 @@ fn what_was_observed_in_a_tick_that_was_just_entered_holds_for_every_node_number
     lower.set_time(NOW).unwrap();
     ids.set_time(NOW).unwrap();
     ids.next_id().unwrap();
-    // It moves on to the beginning of the next tick, of which another node has issued some already.
+    // The generator moves to the beginning of the next tick, in which another node has already
+    // issued some IDs.
     ids.observe(ids.layout().max_id(NOW).unwrap()).unwrap();
     let theirs = ids.layout().compose(NOW + 1, &[("node", 0)], 5).unwrap();
     ids.observe(theirs).unwrap();
@@ -227,13 +229,13 @@ fn what_was_observed_in_a_tick_that_was_just_entered_holds_for_every_node_number
 }
 
 #[test]
-fn a_canonical_line_hides_the_secret_of_a_store_and_nothing_else() {
+fn canonical_line_hides_the_secret_of_a_store_and_nothing_else() {
     let line = Spec::parse("standard store='redis://me:hushhush@host/0' namespace=eu-items").unwrap().to_string();
     assert!(!line.contains("hushhush") && line.contains("@host/0") && line.contains("namespace=eu-items"), "{line}");
 }
 
 #[test]
-fn a_namespace_has_64_characters() {
+fn namespace_has_64_characters() {
     let open = |length: usize| Snowflake::open(&format!("standard store=memory namespace={}", "n".repeat(length)));
     assert_eq!(open(64).unwrap().lease().unwrap().namespace.len(), 64);
     assert_eq!(open(65).unwrap_err().kind(), ErrorKind::Spec);
@@ -241,14 +243,15 @@ fn a_namespace_has_64_characters() {
     assert_eq!((dots("..").map_err(|error| error.kind()), dots("..a")), (Err(ErrorKind::Spec), Ok(())));
 }
 
-/// `standard` whose words stay with the clock, unless the rest says more, on a store of this process.
+/// Opens `standard` on a store of this process. Its stamps stay with the clock, unless `rest`
+/// changes that.
 fn leased(namespace: &str, rest: &str) -> frazil::Result<Snowflake> {
     let rollback = if rest.contains("rollback") { "" } else { "rollback=error" };
     Snowflake::open(&format!("standard store=memory namespace={namespace} {rollback} {rest}"))
 }
 
 #[test]
-fn a_window_holds_three_renewals() {
+fn window_holds_three_renewals() {
     for (at, times) in ["window=300ms renew=100ms", "window=300ms", "window=24h", "renew=8h"].iter().enumerate() {
         leased(&format!("edges-window-{at}"), times).expect(times);
     }
@@ -258,7 +261,7 @@ fn a_window_holds_three_renewals() {
 }
 
 #[test]
-fn times_that_are_not_given_follow_from_those_that_are() {
+fn missing_times_follow_from_the_given_ones() {
     for (given, window, renew) in [
         ("", "3s", "1s"),
         ("window=600ms", "600ms", "200ms"),
@@ -270,9 +273,9 @@ fn times_that_are_not_given_follow_from_those_that_are() {
     ] {
         let namespace = format!("edges-times-{window}-{renew}");
         let _ids = leased(&namespace, &format!("{given} node=1")).expect(given);
-        // Who opens the number with other times is told which it has.
-        let told = leased(&namespace, "node=1 window=20h").unwrap_err();
-        assert_eq!(told.kind(), ErrorKind::Conflict, "{given}: {told}");
-        assert!(told.to_string().contains(&format!("window={window} renew={renew}\", not with")), "{given}: {told}");
+        // The error for opening the number with other times names its times.
+        let line_or_error = leased(&namespace, "node=1 window=20h").unwrap_err();
+        assert_eq!(line_or_error.kind(), ErrorKind::Conflict, "{given}: {line_or_error}");
+        assert!(line_or_error.to_string().contains(&format!("window={window} renew={renew}\", not with")), "{given}: {line_or_error}");
     }
 }

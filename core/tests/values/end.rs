@@ -1,16 +1,16 @@
-//! The end of a layout whose words have all 63 bits.
+//! The end of a layout whose stamps have 63 bits.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use frazil::{Error, ErrorKind, Layout, Snowflake};
 
 #[test]
-fn the_last_ticks_of_a_layout_without_node_fields_are_issued_once() {
+fn last_ticks_of_a_layout_without_node_fields_are_issued_once() {
     const LAYOUT: &str = "time:43@1ms sequence:20 epoch:1970-01-01";
     let last = Layout::parse(LAYOUT).unwrap().expires_at_ms().unwrap() - 1;
     for store in ["", "store=memory namespace=end"] {
         let mut before = -1;
-        // The second one finds all used up, in the process or in the store.
+        // The second generator finds all IDs used up, in the process or in the store.
         for first in [7, 0] {
             let line = format!("layout='{LAYOUT}' clock=manual start=zero rollback=error exhausted=error {store}");
             let ids = match Snowflake::open(&line) {

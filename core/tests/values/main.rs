@@ -1,9 +1,10 @@
-//! Values and rules: what needs no process of its own. Together, because to link a program with all stores' clients takes longer than
-//! to compile it.
+//! Values and rules that need no separate process. They form one program, because linking it with
+//! the clients of all stores takes longer than compiling it.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod advice;
+mod check;
 #[path = "../common/mod.rs"]
 mod common;
 mod documented;

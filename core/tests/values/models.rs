@@ -1,12 +1,12 @@
-//! Each system's rule, written here as its authors wrote it, against frazil under the manual clock:
-//! random clocks, tiny sequences, so that overflows and rollbacks are the normal case.
+//! Models of each system's rule, written as by its authors, compared with frazil on a manual clock.
+//! Random clocks and tiny sequences make overflows and rollbacks the normal case.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use frazil::{ErrorKind, Layout, Snowflake};
 use proptest::prelude::*;
 
-/// Eight IDs a tick.
+/// A layout of eight IDs a tick.
 const LAYOUT: &str = "layout=\"time:41@1ms worker:5 sequence:3 epoch:1970-01-01\" worker=9 clock=manual detached=true";
 const PER_TICK: u64 = 8;
 
@@ -17,7 +17,8 @@ enum Answer {
 }
 use Answer::{Id, Refused};
 
-/// A clock that mostly creeps, sometimes jumps, and goes back; and how many IDs are asked for each time.
+/// A clock that mostly creeps, sometimes jumps, and goes back. Each step has the number of
+/// requested IDs.
 fn days() -> impl Strategy<Value = Vec<(u64, usize)>> {
     let step = prop_oneof![6 => 0i64..3, 2 => -9i64..0, 1 => 3i64..40];
     prop::collection::vec((step, 1usize..12), 1..60).prop_map(|steps| {
@@ -32,7 +33,8 @@ fn days() -> impl Strategy<Value = Vec<(u64, usize)>> {
     })
 }
 
-/// Asks frazil and the model the same questions. The model also sees frazil's answer, for what is random.
+/// Makes the same calls of frazil and of the model. The model also gets frazil's answer, for random
+/// values.
 fn replay(policies: &str, days: &[(u64, usize)], mut model: impl FnMut(u64, Answer) -> Answer) {
     let ids = Snowflake::open(&format!("{LAYOUT} {policies}")).unwrap();
     for (now, calls) in days {
@@ -51,7 +53,7 @@ fn replay(policies: &str, days: &[(u64, usize)], mut model: impl FnMut(u64, Answ
     }
 }
 
-/// IdWorker.scala: lastTimestamp and sequence; an overflow spins until the next millisecond.
+/// IdWorker.scala: lastTimestamp and sequence. An overflow spins until the next millisecond.
 #[derive(Default)]
 struct Twitter {
     last: u64,
@@ -59,9 +61,9 @@ struct Twitter {
 }
 
 impl Twitter {
-    fn next(&mut self, now: u64, first: impl FnOnce() -> u64, behind: impl FnOnce(u64) -> ErrorKind) -> Answer {
+    fn next(&mut self, now: u64, first: impl FnOnce() -> u64, by_ms: impl FnOnce(u64) -> ErrorKind) -> Answer {
         if now < self.last {
-            return Refused(behind(self.last - now));
+            return Refused(by_ms(self.last - now));
         }
         if now == self.last {
             if self.sequence + 1 == PER_TICK {
@@ -76,7 +78,7 @@ impl Twitter {
     }
 }
 
-/// Logical time: the last ID plus one, up to so far ahead of the clock.
+/// Logical time: the last ID plus one, up to a limit ahead of the clock.
 #[derive(Default)]
 struct Logical {
     seen: u64,
@@ -102,7 +104,7 @@ impl Logical {
 }
 
 proptest! {
-    // A failing case is printed whole; no file of seeds is kept.
+    // A failing case is printed in full, and no file of seeds is kept.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -124,18 +126,18 @@ proptest! {
     fn shardingsphere_cycles_the_vibration_offset(days in days(), max_offset in 0u64..4) {
         let (mut sphere, mut offset) = (Twitter::default(), None::<u64>);
         replay(&format!("rollback=wait:10ms exhausted=wait start=alternate:{max_offset}"), &days, |now, _| {
-            // vibrateSequenceOffset: back to 0 after the maximum.
+            // This is vibrateSequenceOffset: back to 0 after the maximum.
             let vibrate = || {
                 let next = offset.map_or(0, |offset| if offset >= max_offset { 0 } else { offset + 1 });
                 offset = Some(next);
                 next
             };
-            sphere.next(now, vibrate, |behind| if behind <= 10 { ErrorKind::WouldBlock } else { ErrorKind::ClockBack })
+            sphere.next(now, vibrate, |by_ms| if by_ms <= 10 { ErrorKind::WouldBlock } else { ErrorKind::ClockBack })
         });
     }
 
     #[test]
-    fn cosid_goes_on_counting_modulo_n(days in days(), n in 1u64..=8) {
+    fn cosid_continues_modulo_n(days in days(), n in 1u64..=8) {
         let mut cosid = Twitter::default();
         let mut first = true;
         replay(&format!("rollback=error exhausted=wait start=continue:{n}"), &days, |now, _| {
@@ -146,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn last_plus_one_goes_on_in_logical_time(days in days(), d in 0u64..12) {
+    fn last_plus_one_continues_in_logical_time(days in days(), d in 0u64..12) {
         let mut logical = Logical::default();
         replay(&format!("rollback=ahead:{d}ms exhausted=error start=zero"), &days, |now, _| logical.next(now, d, 0, 0));
     }
@@ -179,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn local_handles_mint_what_nobody_else_does(days in days()) {
+    fn local_handles_mint_unique_ids(days in days()) {
         let ids = Snowflake::open(&format!("{LAYOUT} rollback=ahead:20ms exhausted=ahead:20ms start=zero")).unwrap();
         let (mut a, mut b, mut all) = (ids.local(), ids.local(), Vec::new());
         for (now, calls) in days {
@@ -198,7 +200,8 @@ proptest! {
         prop_assert!(flat.is_sorted_by(|x, y| x < y), "none twice");
     }
 
-    /// SimpleSnowflake builds IDs from strings of bits; others add and shift; frazil composes fields.
+    /// SimpleSnowflake builds IDs from strings of bits, other systems add and shift, and frazil
+    /// composes fields.
     #[test]
     fn string_concatenation_and_addition_give_the_same_bits(since in 0u64..1 << 41, worker in 0u64..32, datacenter in 0u64..32, sequence in 0u64..4096) {
         let layout = Layout::parse("simple").unwrap();
@@ -210,7 +213,8 @@ proptest! {
     }
 }
 
-/// UidGenerator's way after a rollback across a restart: a node number per start, never used again.
+/// UidGenerator's solution for a rollback across a restart: each start takes a new node number,
+/// which is never used again.
 #[test]
 fn uidgenerator_takes_a_fresh_worker_number_at_each_start() {
     let spec = "layout=\"time:41@1ms worker:3 sequence:3 epoch:1970-01-01\" store=memory namespace=fresh lease=disposable detached=true";
@@ -220,9 +224,9 @@ fn uidgenerator_takes_a_fresh_worker_number_at_each_start() {
     assert_eq!(Snowflake::open(spec).unwrap_err().kind(), ErrorKind::NoFreeNode);
 }
 
-/// Always-even IDs skew shards, and every start policy but `zero` avoids it.
+/// IDs that are always even would skew shards. Every start policy except `zero` avoids this.
 #[test]
-fn a_low_rate_does_not_skew_shards() {
+fn low_rate_does_not_skew_shards() {
     let evens = |start: &str| {
         let ids = Snowflake::open(&format!("{LAYOUT} start={start}")).unwrap();
         (0..1000)
@@ -238,9 +242,9 @@ fn a_low_rate_does_not_skew_shards() {
     assert!((400..600).contains(&evens("random:8")));
 }
 
-/// Twitter's refusal says for how many milliseconds.
+/// The error of Twitter's refusal contains the time in milliseconds.
 #[test]
-fn a_refused_rollback_says_for_how_long() {
+fn clock_back_says_for_how_long() {
     let ids = Snowflake::open(&format!("{LAYOUT} rollback=error")).unwrap();
     ids.set_time(1_000).unwrap();
     ids.next_id().unwrap();
@@ -250,9 +254,9 @@ fn a_refused_rollback_says_for_how_long() {
     assert_eq!(error.retry_after(), Some(std::time::Duration::from_millis(37)));
 }
 
-/// Setting the time back is a rollback even if nobody minted in between.
+/// Setting the time back is a rollback, even if no ID was minted in between.
 #[test]
-fn a_rollback_between_two_calls_is_seen() {
+fn rollback_between_two_calls_is_seen() {
     let ids = Snowflake::open(&format!("{LAYOUT} rollback=error exhausted=ahead:1h start=zero")).unwrap();
     let mut mine = ids.local();
     ids.set_time(1_000).unwrap();
@@ -264,9 +268,9 @@ fn a_rollback_between_two_calls_is_seen() {
     assert_eq!(mine.next_id().map_err(|error| error.kind()), Err(ErrorKind::ClockBack));
 }
 
-/// The credit can be minted, whatever the start policy skips.
+/// The credit can be minted, even if the start policy skips sequences.
 #[test]
-fn credit_is_kept() {
+fn as_many_ids_as_credit_reports_can_be_minted() {
     for start in ["zero", "random:8", "alternate:3", "continue:8"] {
         let ids = Snowflake::open(&format!("{LAYOUT} exhausted=error lag=5ms start={start}")).unwrap();
         for now in [0, 1_000, 1_001, 1_100, 1_103, 1_500, 1_600, 1_601] {
@@ -277,9 +281,9 @@ fn credit_is_kept() {
     }
 }
 
-/// The credit of a fixed number grows from the first time that is set inside the layout.
+/// The credit of a fixed number grows from the first time that is set within the layout.
 #[test]
-fn a_time_before_the_epoch_is_no_opening() {
+fn credit_does_not_grow_before_the_epoch() {
     let ids = Snowflake::open("game server=1 clock=manual detached=true start=zero").unwrap();
     ids.set_time(0).unwrap();
     let now = ids.layout().epoch_ms() + 3_600_000;
@@ -288,7 +292,7 @@ fn a_time_before_the_epoch_is_no_opening() {
     assert_eq!(ids.layout().decode(ids.next_id().unwrap()).unwrap().unix_ms(), now);
 }
 
-/// Under `lag` too a sequence goes on, or starts at random.
+/// With `lag`, too, a sequence continues or starts at random.
 #[test]
 fn start_policies_hold_under_lag() {
     let sequences = |start: &str, times: &[i64]| -> Vec<u64> {
@@ -303,9 +307,9 @@ fn start_policies_hold_under_lag() {
     assert!((0..64).any(|_| sequences("random:8", &[100]) != [0]));
 }
 
-/// No ID is minted that no date can show.
+/// No ID is minted whose time has no date.
 #[test]
-fn the_year_9999_ends_every_layout() {
+fn year_9999_ends_every_layout() {
     let ids = Snowflake::open("layout=\"time:50@1ms a:1 sequence:2 epoch:2025-01-01\" a=0 exhausted=ahead:1s clock=manual detached=true")
         .unwrap();
     ids.set_time(253_402_300_799_999).unwrap();

@@ -1,4 +1,4 @@
-//! Text forms that round-trip, for any layout, ID and spec; and parsers that no input breaks.
+//! Text forms round-trip for any layout, ID and spec, and no input breaks a parser.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_layout_and_its_ids(text in layouts(), bits in any::<u64>()) {
+    fn layout_and_its_ids(text in layouts(), bits in any::<u64>()) {
         let layout = Layout::parse(&text).unwrap();
         prop_assert_eq!(Layout::parse(&layout.to_string()).unwrap(), layout.clone());
         let width = layout.time_bits() + layout.sequence().bits() + layout.node_fields().iter().map(|f| f.bits()).sum::<u32>();
@@ -57,7 +57,7 @@ proptest! {
 
     #[test]
     fn any_value_survives_the_canonical_line(value in any::<String>()) {
-        // A URL may hold a password, so none is shown.
+        // A URL may hold a password, so it is not shown.
         prop_assume!(!value.contains("://"));
         let spec = Spec::from_parts(Some("twitter"), &[("namespace".to_owned(), value)]).unwrap();
         prop_assert_eq!(Spec::parse(&spec.to_string()).unwrap(), spec);
@@ -65,7 +65,7 @@ proptest! {
 }
 
 #[test]
-fn what_javascript_rounds_looks_rounded() {
+fn ids_rounded_by_javascript_look_rounded() {
     let rounded = |id: i64| Id::new(id).unwrap().looks_rounded();
     assert!(rounded(1541815603606036500), "what String(1541815603606036480) prints in JavaScript");
     assert!(!rounded(1541815603606036480), "the ID itself");

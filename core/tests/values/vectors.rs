@@ -1,4 +1,4 @@
-//! The vectors that every language's suite reads, and the error table that they are held to.
+//! The vectors of all languages' suites, and the error table, which has its own.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -54,6 +54,15 @@ fn texts() {
         assert_eq!(error.kind(), ErrorKind::IdInvalid, "{row}");
         assert!(error.to_string().len() < 300, "{error}");
     }
+    let parse = |row| Id::parse_prefixed(text(row, "text"), text(row, "prefix"), text(row, "format").parse().unwrap());
+    for row in rows(&file, "spelled") {
+        assert_eq!(parse(row).unwrap().to_string(), text(row, "id"), "{row}");
+    }
+    for row in rows(&file, "refused") {
+        let error = parse(row).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::IdInvalid, "{row}");
+        assert!(error.to_string().contains(text(row, "says")), "{error} does not say: {row}");
+    }
 }
 
 #[test]
@@ -98,18 +107,18 @@ fn specs() {
 fn mistakes() {
     for row in rows(&vectors("mistakes"), "mistakes").iter().filter(|row| row["typed"].is_null()) {
         let value = row["value"].as_str().map_or_else(|| row["value"].to_string(), str::to_owned);
-        let told = match (row["option"].as_str(), row["call"].as_str()) {
+        let result = match (row["option"].as_str(), row["call"].as_str()) {
             (Some(option), _) => Snowflake::open(&format!("{} {option}={value}", text(row, "spec"))).err(),
             (_, Some("decode")) if row["value"].is_string() => value.parse::<Id>().err(),
             (_, Some("text")) if row["value"].is_string() => value.parse::<TextFormat>().err(),
-            // Its type allows no such value.
+            // The type does not allow such a value.
             _ => continue,
         };
-        check_refusal(row, told.unwrap_or_else(|| panic!("{row} is taken")));
+        check_refusal(row, result.unwrap_or_else(|| panic!("{row} is taken")));
     }
 }
 
-/// Does what the steps of a replay say.
+/// Follows the steps of a replay.
 fn walk(ids: &Snowflake, row: &Value, name: &str) {
     for (at, step) in rows(row, "steps").iter().enumerate() {
         let context = format!("{name} step {at}: {step}");
@@ -164,20 +173,21 @@ fn takeover() {
         assert!(parts.fields().all(|(name, value)| Some(value) == fields[name].as_u64()), "{system}");
         walk(&opened, row, system);
 
-        let told = Snowflake::open(spec).unwrap();
-        told.set_time(parts.unix_ms()).unwrap();
-        told.observe(parts.id()).unwrap();
-        walk(&told, row, system);
+        let result = Snowflake::open(spec).unwrap();
+        result.set_time(parts.unix_ms()).unwrap();
+        result.observe(parts.id()).unwrap();
+        walk(&result, row, system);
     }
 }
 
-/// tests/vectors/errors.json is generated from the table in `error.rs`; numbers and names only grow.
+/// tests/vectors/errors.json is generated from the table in `error.rs`. Numbers and names are only
+/// added.
 #[test]
 fn error_table() {
     let errors: Vec<_> =
         ErrorKind::ALL.iter().map(|kind| json!({"code": kind.code(), "name": kind.name(), "meaning": kind.meaning()})).collect();
     let lines: Vec<_> = errors.iter().map(|row| format!("    {row}")).collect();
-    let about = "The error table of core/src/error.rs: append-only, and the same in every language.";
+    let about = "The error table of core/base/src/error.rs: append-only, and the same in every language.";
     let file = format!("{{\n  \"about\": \"{about}\",\n  \"errors\": [\n{}\n  ]\n}}\n", lines.join(",\n"));
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/errors.json");
     if std::env::var_os("FRAZIL_REGENERATE").is_some() {

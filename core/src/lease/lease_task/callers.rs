@@ -1,47 +1,47 @@
-//! The calls at a lease task: their wishes, and the answers.
+//! The callers of a lease task: their wishes, and the answers.
 
 use super::{KEPT_MS, LeaseTask, Stage};
-use crate::error::{Error, ErrorKind, Result};
 use crate::lease::contract::Contract;
 use crate::lease::shared::SharedGenerator;
+use frazil_base::error::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
 /// The purpose of a call.
 #[derive(Clone)]
-pub(in crate::lease) enum Wish {
+pub(in crate::lease) enum LeaseRequest {
     /// A handle.
     Open(Arc<Contract>),
     /// Room in the shared generator's lease.
     Room(Arc<SharedGenerator>),
     /// The release of the number, so that the next use takes another.
     Renewal(Arc<SharedGenerator>),
-    /// The release of the number. The lease task is found by the generator; `close_all` has it already.
+    /// The release of the number. The lease task is found by the generator. `close_all` has found it already.
     Leave(Option<Arc<SharedGenerator>>),
 }
 
-impl Wish {
+impl LeaseRequest {
     /// Returns whether the wish needs a lease with room.
     pub(in crate::lease) fn seeks(&self) -> bool {
-        matches!(self, Wish::Open(_) | Wish::Room(_))
+        matches!(self, LeaseRequest::Open(_) | LeaseRequest::Room(_))
     }
 
-    /// Returns whether this is the wish of an earlier poll. It may be another one, because one call may open and use several generators.
-    pub(in crate::lease) fn is(&self, other: &Wish) -> bool {
+    /// Returns whether this is the wish of an earlier poll. It need not be, because one call may open and use several generators.
+    pub(in crate::lease) fn is(&self, other: &LeaseRequest) -> bool {
         match (self, other) {
-            (Wish::Open(one), Wish::Open(other)) => {
+            (LeaseRequest::Open(one), LeaseRequest::Open(other)) => {
                 one.address == other.address && one.asks_for_same(other) && one.describe() == other.describe()
             }
-            (Wish::Room(one), Wish::Room(other))
-            | (Wish::Renewal(one), Wish::Renewal(other))
-            | (Wish::Leave(Some(one)), Wish::Leave(Some(other))) => Arc::ptr_eq(one, other),
+            (LeaseRequest::Room(one), LeaseRequest::Room(other))
+            | (LeaseRequest::Renewal(one), LeaseRequest::Renewal(other))
+            | (LeaseRequest::Leave(Some(one)), LeaseRequest::Leave(Some(other))) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
 }
 
-/// The answer to a call: a handle for an opener, and `None` for any other wish, whose caller then repeats what it was doing. An opener that
-/// gets `None` tries again, because this lease task gives out no handles any more.
-pub(in crate::lease) type Answer = Option<Arc<SharedGenerator>>;
+/// The answer to a call. An opener gets a handle, or `None` if this lease task has no more handles, and then tries again. Any other caller
+/// gets `None`, and repeats its operation.
+pub(in crate::lease) type LeaseReply = Option<Arc<SharedGenerator>>;
 
 impl LeaseTask {
     pub(in crate::lease) fn keeps(&self, shared: &Arc<SharedGenerator>) -> bool {
@@ -60,7 +60,7 @@ impl LeaseTask {
 
     /// Returns whether an opener of this contract may have its lease.
     pub(in crate::lease) fn may_serve(&self, contract: &Contract) -> bool {
-        // A detached generator has one opener, which may come back because it could not wait.
+        // A detached generator has one opener, which may retry because it could not wait.
         self.is_open() && !self.has_failed() && self.contract.asks_for_same(contract) && (!contract.detached || self.is_kept())
     }
 
@@ -83,24 +83,24 @@ impl LeaseTask {
         self.has_left() && self.requests.is_empty()
     }
 
-    /// Notes that a call has come.
-    pub(in crate::lease) fn enter(&mut self, wish: &Wish, now_ms: u64) {
+    /// Records that a call has arrived.
+    pub(in crate::lease) fn enter(&mut self, wish: &LeaseRequest, now_ms: u64) {
         self.wanted |= wish.seeks();
         self.unclaimed_until = now_ms + KEPT_MS;
-        if let Wish::Renewal(_) = wish {
+        if let LeaseRequest::Renewal(_) = wish {
             self.renew(now_ms);
         }
     }
 
-    /// Answers a call that may not wait. An opener also gets the failure of an opening before it.
-    pub(in crate::lease) fn look_once(&mut self, wish: &Wish) -> Option<Result<Answer>> {
-        let unreported = self.unreported.take_if(|_| matches!(wish, Wish::Open(_)));
+    /// Answers a call that may not wait. An opener also gets the failure of an earlier opening.
+    pub(in crate::lease) fn look_once(&mut self, wish: &LeaseRequest) -> Option<Result<LeaseReply>> {
+        let unreported = self.unreported.take_if(|_| matches!(wish, LeaseRequest::Open(_)));
         self.wanted &= unreported.is_none();
         unreported.map(Err).or_else(|| self.find(wish))
     }
 
     /// The answer to a call's request, if there is one; then the request ends.
-    pub(in crate::lease) fn look(&mut self, wish: &Wish, request: u64) -> Option<Result<Answer>> {
+    pub(in crate::lease) fn look(&mut self, wish: &LeaseRequest, request: u64) -> Option<Result<LeaseReply>> {
         let answer = match self.requests.take(request) {
             Some(Err(error)) => Err(error),
             Some(Ok(())) => self.find(wish).unwrap_or(Ok(None)),
@@ -110,7 +110,8 @@ impl LeaseTask {
         Some(answer)
     }
 
-    /// Notes that a call has gone. Returns whether the worker has to look: after the last call, or if a renewal waits for calls to go.
+    /// Records that a call has left. Returns whether the worker has to look: if this was the last call, or if a renewal waits for
+    /// calls to leave.
     pub(in crate::lease) fn exit(&mut self, request: u64, now_ms: u64) -> bool {
         self.unclaimed_until = now_ms + KEPT_MS;
         self.requests.remove(request);
@@ -122,36 +123,36 @@ impl LeaseTask {
         self.answer(LeaseTask::reply);
     }
 
-    pub(super) fn answer(&mut self, mut reply: impl FnMut(&mut Self, &Wish) -> Option<Result<()>>) {
+    pub(super) fn answer(&mut self, mut reply: impl FnMut(&mut Self, &LeaseRequest) -> Option<Result<()>>) {
         let mut requests = std::mem::take(&mut self.requests);
         requests.answer(|wish| reply(self, wish));
         self.requests = requests;
     }
 
-    /// The reply to a waiting call: that it should look again, or why it fails. An opener takes its handle itself.
-    fn reply(&mut self, wish: &Wish) -> Option<Result<()>> {
+    /// The reply to a waiting call: look again, or the reason of its failure. An opener takes its handle itself.
+    fn reply(&mut self, wish: &LeaseRequest) -> Option<Result<()>> {
         match (wish, &self.stage) {
-            (Wish::Open(_), Stage::Opening) => None,
-            (Wish::Open(_), Stage::Unleased(shared)) if !shared.generator.same_process() && !shared.is_given_up() => None,
-            (Wish::Open(_), _) => Some(Ok(())),
+            (LeaseRequest::Open(_), Stage::Opening) => None,
+            (LeaseRequest::Open(_), Stage::Unleased(shared)) if !shared.generator.same_process() && !shared.is_given_up() => None,
+            (LeaseRequest::Open(_), _) => Some(Ok(())),
             _ => Some(self.find(wish)?.map(drop)),
         }
     }
 
     /// The answer to a wish in the present state; `None` if the call has to wait.
-    fn find(&mut self, wish: &Wish) -> Option<Result<Answer>> {
+    fn find(&mut self, wish: &LeaseRequest) -> Option<Result<LeaseReply>> {
         match wish {
-            Wish::Open(contract) => self.handle(contract, self.is_being_opened()),
-            Wish::Room(shared) if self.is_leaving() && !shared.is_given_up() => Some(Ok(None)),
-            Wish::Room(_) => self.room(),
-            Wish::Renewal(_) => self.renewal(),
-            Wish::Leave(_) => self.has_left().then_some(Ok(None)),
+            LeaseRequest::Open(contract) => self.handle(contract, self.is_being_opened()),
+            LeaseRequest::Room(shared) if self.is_leaving() && !shared.is_given_up() => Some(Ok(None)),
+            LeaseRequest::Room(_) => self.room(),
+            LeaseRequest::Renewal(_) => self.renewal(),
+            LeaseRequest::Leave(_) => self.has_left().then_some(Ok(None)),
         }
     }
 
     /// Returns whether a waiting call is about to take the first handle, with the task's own policies.
     fn is_being_opened(&self) -> bool {
-        let is_opened_by = |wish: &Wish| matches!(wish, Wish::Open(asked) if asked.describe() == self.contract.describe());
+        let is_opened_by = |wish: &LeaseRequest| matches!(wish, LeaseRequest::Open(asked) if asked.describe() == self.contract.describe());
         matches!(self.stage, Stage::Serving { spare: true, .. }) && self.requests.hopeful().any(is_opened_by)
     }
 
@@ -159,12 +160,12 @@ impl LeaseTask {
         self.wanted || self.is_sought()
     }
 
-    /// Returns whether calls wait for a lease, or have not yet seen that it is there.
+    /// Returns whether calls wait for a lease, or have not yet noticed the one that was taken.
     fn is_sought(&self) -> bool {
-        self.requests.hopeful().any(Wish::seeks)
+        self.requests.hopeful().any(LeaseRequest::seeks)
     }
 
-    /// Returns whether calls wait for the lease that is being taken, or have not yet seen that it is there.
+    /// Returns whether calls wait for the lease that is being taken, or have not yet noticed it.
     pub(super) fn is_awaited(&self, now_ms: u64) -> bool {
         let is_coming = match &self.stage {
             Stage::Serving { shared, .. } => shared.generator.has_room(),
@@ -174,15 +175,15 @@ impl LeaseTask {
     }
 
     /// Ends the lease at once. The worker releases the number later, and the next wish takes another one. If calls have waited for this
-    /// lease and have not yet looked at it, it ends only after they have. Otherwise calls that renew could keep all others from an ID.
+    /// lease and have not used it yet, it ends only after they have. Otherwise repeated renewals could starve all other calls.
     fn renew(&mut self, now_ms: u64) {
         if let Stage::Serving { shared, owner, .. } = &self.stage
             && !self.is_awaited(now_ms)
         {
             shared.generator.lease.freeze(owner);
         }
-        // A grant that begins later is released as well, because a copy of this machine would use the same one. For the same reason, no
-        // earlier wish takes another number now.
+        // A grant that begins later is released as well, because a copy of this machine would use it, too. For the same reason, earlier
+        // wishes do not take another number now.
         self.renewed = !self.protocol.is_idle();
         self.wanted = false;
     }
@@ -203,7 +204,7 @@ impl LeaseTask {
     }
 
     /// The answer to an opener: a handle, or why it gets none.
-    fn handle(&mut self, asked: &Contract, is_being_opened: bool) -> Option<Result<Answer>> {
+    fn handle(&mut self, asked: &Contract, is_being_opened: bool) -> Option<Result<LeaseReply>> {
         let (shared, spare) = match &mut self.stage {
             Stage::Leaving => return Some(Ok(None)),
             Stage::Unleased(shared) if shared.generator.same_process() => (shared, None),
@@ -213,7 +214,7 @@ impl LeaseTask {
         };
         let (open, asked) = (self.contract.describe(), asked.describe());
         if open != asked && spare == Some(&mut true) && !is_being_opened {
-            // No caller has it open, or is about to open it.
+            // No caller has the number open, or is about to open it.
             self.unwanted = true;
             return Some(Ok(None));
         }
@@ -227,7 +228,7 @@ impl LeaseTask {
     }
 
     /// The answer to a call that needs room.
-    fn room(&self) -> Option<Result<Answer>> {
+    fn room(&self) -> Option<Result<LeaseReply>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
             Stage::Unleased(shared) | Stage::Serving { shared, .. } if shared.is_given_up() => Some(Err(Error::closed())),
@@ -237,7 +238,7 @@ impl LeaseTask {
     }
 
     /// The answer to a call that wants another number: whether the old one has been released.
-    fn renewal(&self) -> Option<Result<Answer>> {
+    fn renewal(&self) -> Option<Result<LeaseReply>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
             Stage::Unleased(_) | Stage::Serving { .. } => (!self.renewed && !self.releasing).then_some(Ok(None)),

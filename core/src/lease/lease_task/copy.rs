@@ -1,11 +1,11 @@
 //! The simulation's view of a lease task, and its copies.
 
 use super::{LeaseTask, Stage};
-use crate::error::Error;
 use crate::lease::environment::Process;
 use crate::lease::protocol::Grant;
 use crate::lease::shared::SharedGenerator;
-use crate::request::Requests;
+use crate::wait::request::Requests;
+use frazil_base::error::Error;
 use std::sync::{Arc, Weak};
 
 impl LeaseTask {
@@ -29,7 +29,7 @@ impl LeaseTask {
         }
     }
 
-    /// The lease task of a machine that was copied while it ran, without those who look at it.
+    /// The lease task of a machine that was copied while it ran, without its waiting calls.
     pub(in crate::lease) fn copy(
         &self,
         process: &Process,

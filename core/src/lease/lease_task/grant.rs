@@ -2,23 +2,23 @@
 
 use super::{LeaseTask, Stage};
 use crate::clock::Clock;
-use crate::error::{Error, ErrorKind};
 use crate::generator::{self, Generator};
 use crate::lease::environment::Process;
 use crate::lease::protocol::{Grant, Now};
 use crate::lease::shared::{Leased, SharedGenerator, Status};
-use crate::stats;
-use crate::time::show_instant;
+use crate::observe::stats;
 use arc_swap::ArcSwap;
+use frazil_base::error::{Error, ErrorKind};
+use frazil_base::time::show_instant;
 use std::sync::Arc;
 
-/// The pause between two looks at a grant that begins later: the clock may be set before that.
+/// The longest pause before another look at a grant that begins later, because the clock may be set forward.
 const LOOK_MS: u64 = 1_000;
 
 impl LeaseTask {
-    /// Hands the protocol's grant to the generator. A later bound takes effect at once, and a new grant at its first tick. Returns when to
-    /// look again for a first tick that lies ahead, or `u64::MAX`.
-    pub(super) fn settle(&mut self, now: Now, process: &Process) -> u64 {
+    /// Hands the protocol's grant to the generator. A later bound takes effect at once, and a new grant at its first tick. If that tick is
+    /// ahead, returns when to look again, otherwise `u64::MAX`.
+    pub(super) fn apply_grant(&mut self, now: Now, process: &Process) -> u64 {
         let Some(grant) = self.protocol.grant().filter(|_| !self.is_leaving()) else { return u64::MAX };
         if let Stage::Serving { shared, owner, token, .. } = &self.stage
             && *token == grant.token

@@ -1,18 +1,18 @@
-//! A lost lease: the loss is logged, with the IDs that may have been issued twice, and noted in the store.
+//! A lost lease: its event in the log, with the IDs that may be duplicates, and its note in the store.
 
 use super::{LeaseTask, Stage};
-use crate::event::{self, Level};
 use crate::lease::environment::Process;
 use crate::lease::overlap::Overlap;
 use crate::lease::protocol::Loss;
-use crate::time::show_instant;
+use crate::observe::event::{self, Level};
+use frazil_base::time::show_instant;
 
 impl LeaseTask {
     /// Freezes the generator of a lease whose record was replaced or removed, and logs what that means for its IDs.
     pub(super) fn lose(&mut self, loss: &Loss) {
         let next = match &self.stage {
             Stage::Serving { shared, owner, token, .. } if *token == loss.token => shared.generator.lease.freeze(owner),
-            // Nothing was issued under it.
+            // Nothing was issued under the lease.
             _ => None,
         };
         let (node, token) = (loss.node, loss.token);
@@ -50,7 +50,7 @@ impl LeaseTask {
         self.log(Level::Error, event::LEASE_LOST, |_| (text, fields));
     }
 
-    /// Takes the outcome of writing a note. A note that failed is written again later, as long as the generator is open.
+    /// Takes the outcome of writing a note. A failed note is written again later, while the generator is open.
     pub(in crate::lease) fn noted(&mut self, written: bool, process: &Process) {
         let due = process.environment.mono_ms() + self.contract.terms.renew_ms;
         self.note = self.note.take().filter(|_| !written && !self.is_leaving()).map(|(overlap, _)| (overlap, due));

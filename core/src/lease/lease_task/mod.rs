@@ -2,14 +2,14 @@
 //!
 //! A lease task is where the [`Protocol`], the generator (a [`SharedGenerator`]) and the callers meet. It is not a thread. The worker's
 //! thread makes its steps ([`LeaseTask::next`], [`LeaseTask::done`]) under the worker's lock, and nothing here waits. A caller leaves a
-//! [request](crate::request) with a [`Wish`], and each step answers the requests that it can (`callers.rs`). A caller that may not wait
-//! only sets a flag (`wanted`), so any number of such calls costs no memory.
+//! [request](crate::wait::request) with a [`LeaseRequest`], and each step answers the requests that it can (`callers.rs`). A caller
+//! that may not wait only sets a flag (`wanted`), so such calls take no memory.
 //!
-//! A lease task is *unwanted* if no caller came back for it, or if a caller needs the number with other policies. A *spare* is a first
+//! A lease task is *unwanted* if no caller has retried, or if a caller needs the number with other policies. A *spare* is a first
 //! handle that no caller has taken yet.
 //!
-//! `grant.rs` hands the protocol's grants to the generator, `loss.rs` handles a lost lease, and `reports.rs` has what programs and
-//! operators see of it.
+//! `grant.rs` hands the protocol's grants to the generator, `loss.rs` handles a lost lease, and `reports.rs` has its status for
+//! programs and its events for operators.
 //!
 //! ```text
 //!            grant                       release_node(), fork
@@ -26,7 +26,7 @@ mod grant;
 mod loss;
 mod reports;
 
-pub(super) use callers::{Answer, Wish};
+pub(super) use callers::{LeaseReply, LeaseRequest};
 
 use super::calls::BatchLimit;
 use super::connection::is_busy;
@@ -35,9 +35,9 @@ use super::environment::Process;
 use super::overlap::Overlap;
 use super::protocol::{Do, Now, Protocol, Reply};
 use super::shared::{LeaseCounts, SharedGenerator};
-use crate::error::{Error, ErrorKind, Result};
 use crate::generator::Owner;
-use crate::request::Requests;
+use crate::wait::request::Requests;
+use frazil_base::error::{Error, ErrorKind, Result};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
@@ -46,20 +46,21 @@ const KEPT_MS: u64 = 10_000;
 
 /// One lease of a process, under the lock of its worker.
 pub(super) struct LeaseTask {
-    /// The number by which calls find the task. No other task of the worker has had it. Not the node number.
+    /// The number by which calls find the task. It is unique among all tasks of the worker. It is not the node number.
     pub(super) number: u64,
     pub(super) contract: Arc<Contract>,
     protocol: Protocol,
     stage: Stage,
-    /// The shared generator whose number is being released. A caller that closed it finds this lease task by it, to wait for the release.
+    /// The shared generator whose number is being released. A caller that closed the generator finds this lease task by it, to wait for
+    /// the release.
     left_by: Weak<SharedGenerator>,
-    /// The waiting calls. The task stays until they have gone.
-    pub(super) requests: Requests<Wish>,
+    /// The waiting calls. The task stays until they have left.
+    pub(super) requests: Requests<LeaseRequest>,
     /// The time until which the task is kept for a caller that could not wait and may retry.
     unclaimed_until: u64,
     /// True if a call wanted a lease with room, and the worker has found neither a lease nor an error since.
     wanted: bool,
-    /// True if the number is to be released, because no caller has it open, or one needs it with other policies.
+    /// True if the number is to be released, because no caller has it open, or a caller needs it with other policies.
     unwanted: bool,
     /// True if the lease is to be replaced by one of another number.
     renewed: bool,
@@ -70,7 +71,7 @@ pub(super) struct LeaseTask {
     note: Option<(Overlap, u64)>,
     /// True once the reason for the wait was logged.
     noticed: bool,
-    /// The reason why callers wait, where it is known: a busy store, or a grant that begins later.
+    /// The reason why callers wait, if it is known: a busy store, or a grant that begins later.
     reason: Option<Error>,
     /// The failure of an opening that no caller was waiting for. The next opener gets it.
     unreported: Option<Error>,
@@ -79,16 +80,16 @@ pub(super) struct LeaseTask {
     pub(super) batch_limit: BatchLimit,
 }
 
-/// The stage of a lease task: see the picture above.
+/// The stage of a lease task. The head of this file has a diagram.
 enum Stage {
-    /// There is no generator yet. The first grant makes one.
+    /// The generator does not exist yet. The first grant makes it.
     Opening,
     /// The generator has no lease of this process, because it was inherited from a parent, or its lease was released.
     Unleased(Arc<SharedGenerator>),
     /// The generator mints under a lease.
     Serving {
         shared: Arc<SharedGenerator>,
-        /// The owner of the lease that the generator mints under, which was swapped in for the grant with this token.
+        /// The owner of the generator's lease, which was installed for the grant with this token.
         owner: Owner,
         token: u64,
         /// True until an opener has taken the generator's first handle.
@@ -102,7 +103,7 @@ enum Stage {
 pub(super) enum Step {
     /// A call of the store.
     Ask(Do),
-    /// Nothing before this instant of the worker's clock.
+    /// Nothing before this time of the worker's clock.
     Rest(u64),
 }
 
@@ -112,7 +113,7 @@ impl LeaseTask {
             leased.task.store(number, Relaxed);
         }
         if let Some(inherited) = shared.as_ref().filter(|shared| !shared.generator.same_process()) {
-            inherited.begin_anew();
+            inherited.reset_after_fork();
         }
         LeaseTask {
             number,
@@ -143,7 +144,7 @@ impl LeaseTask {
         }
     }
 
-    /// Ends the lease, after a panic of the worker's thread or in a copy of the machine. Callers make another lease task.
+    /// Ends the lease, after a panic of the worker's thread or in a copy of the machine. Later callers make a new lease task.
     pub(super) fn abandon(&mut self) {
         self.give_up();
         if !self.protocol.is_idle() {
@@ -154,7 +155,7 @@ impl LeaseTask {
         self.serve();
     }
 
-    /// Returns the next call of the store, or the time of the next step. A caller that comes or goes makes that due earlier.
+    /// Returns the next call of the store, or the time of the next step. A caller that arrives or leaves makes the step due earlier.
     pub(super) fn next(&mut self, process: &Process) -> Step {
         let step = self.step(process);
         self.serve();
@@ -189,7 +190,7 @@ impl LeaseTask {
         }
         match self.protocol.step(now) {
             Do::Rest(until) => {
-                let ready = self.settle(now, process);
+                let ready = self.apply_grant(now, process);
                 self.conclude(process);
                 Step::Rest(until.min(ready).min(self.kept_until()))
             }
@@ -209,13 +210,13 @@ impl LeaseTask {
         let store = self.protocol.store();
         self.protocol.done(reply, now);
         self.count_and_log(store);
-        // A confirmed bound is used after its status is published, and a failure is published at once: before the worker looks at this
-        // lease again, it may make other calls that take long.
+        // A confirmed bound is used only after its status is published. A failure is published at once, because the worker may make
+        // other, long calls before it looks at this lease again.
         let trouble = self.trouble();
         if trouble.is_some() || self.protocol.grant().is_some() {
             self.report(trouble.as_ref().or(self.late.as_ref()), process);
         }
-        self.settle(now, process);
+        self.apply_grant(now, process);
         self.serve();
     }
 
@@ -239,7 +240,7 @@ impl LeaseTask {
         if self.releasing && self.protocol.is_idle() {
             self.releasing = false;
             // This also answers calls that came during the release and ask for another number.
-            self.answer(|_, wish| matches!(wish, Wish::Renewal(_)).then_some(Ok(())));
+            self.answer(|_, wish| matches!(wish, LeaseRequest::Renewal(_)).then_some(Ok(())));
         }
         match &self.stage {
             Stage::Unleased(_) if self.is_wanted() => self.protocol.seek(),
@@ -266,7 +267,7 @@ impl LeaseTask {
     /// Returns the time until which the task is kept for a caller that may retry.
     fn kept_until(&self) -> u64 {
         match &self.stage {
-            // A disposable number is used up once it is leased, so releasing it would gain nothing.
+            // A disposable number is used up once it is leased, so its release would free nothing.
             Stage::Serving { spare: true, .. } if self.contract.terms.disposable => u64::MAX,
             _ if self.is_kept() => self.unclaimed_until,
             _ => u64::MAX,
@@ -278,7 +279,7 @@ impl LeaseTask {
         self.unwanted || self.has_failed() || now_ms >= self.kept_until()
     }
 
-    /// Returns the instant of a step, by the generator's clock if there is one.
+    /// Returns the current time of a step, by the generator's clock if there is one.
     ///
     /// # Errors
     /// `BEFORE_EPOCH`, `LAYOUT_EXPIRED` for a clock at which nothing can be opened.
@@ -291,15 +292,15 @@ impl LeaseTask {
         Ok(Now { tick, mono_ms: process.environment.mono_ms(), next })
     }
 
-    /// Ends an attempt, once the protocol rests. Publishes its outcome, and reports a failure to waiting callers.
+    /// Ends an attempt once the protocol rests: publishes its outcome, and reports a failure to waiting callers.
     fn conclude(&mut self, process: &Process) {
         let trouble = self.trouble();
-        // Without trouble and without a grant, the protocol is still looking for a number. That is not a recovery.
+        // Without trouble and without a grant, the protocol is still looking for a number, and has not recovered.
         if trouble.is_some() || self.protocol.grant().is_some() {
             self.report(trouble.as_ref().or(self.late.as_ref()), process);
         }
         match trouble {
-            // A busy store is no failure: callers wait for it as long as they may.
+            // A busy store is not a failure. Callers wait for it up to their limits.
             Some(error) if is_busy(&error) => self.reason = Some(error),
             Some(error) => self.fail(error),
             None => {}

@@ -1,17 +1,17 @@
 //! The reports of a lease task: its status, which programs read, and its events.
 
 use super::LeaseTask;
-use crate::error::{Error, ErrorKind};
-use crate::event::{self, Level};
 use crate::lease::environment::Process;
 use crate::lease::protocol::{Grant, Terms};
 use crate::lease::shared::{SharedGenerator, Status};
-use crate::time::{show_duration, show_instant};
+use crate::observe::event::{self, Level};
+use frazil_base::error::{Error, ErrorKind};
+use frazil_base::time::{show_duration, show_instant};
 use std::sync::Arc;
 
 impl LeaseTask {
-    /// Notes how late the worker is with a renewal that was called for at `since`, and the worker's explanation: what holds it up, or its
-    /// pace. The lease counts as failing until a renewal is in time.
+    /// Records how late a renewal is that has been due since `since`, with the worker's explanation: its obstacle, or its pace. The lease
+    /// counts as failing until a renewal is in time.
     pub(in crate::lease) fn note_lateness(
         &mut self,
         since: u64,
@@ -54,7 +54,7 @@ impl LeaseTask {
         Some(error.clone().named(&format!("store={address} namespace={namespace}")))
     }
 
-    /// Counts the outcome of a call, and logs what it changed; `store` is the incarnation that was known before.
+    /// Counts the outcome of a call, and logs the changes. `store` is the incarnation that was known before.
     pub(super) fn count_and_log(&mut self, store: Option<(u64, String)>) {
         self.counts.renewals = self.protocol.renewals();
         self.counts.failures += u64::from(self.protocol.trouble().is_some());
@@ -70,12 +70,12 @@ impl LeaseTask {
     }
 
     /// Logs an event whose text begins with the store and the namespace.
-    pub(super) fn log(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::Parts) {
-        event::tell(level, name, || self.named(make(self)));
+    pub(super) fn log(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::EventParts) {
+        event::emit(level, name, || self.named(make(self)));
     }
 
     /// Adds the store and the namespace to an event, at the beginning.
-    fn named(&self, (text, fields): event::Parts) -> event::Parts {
+    fn named(&self, (text, fields): event::EventParts) -> event::EventParts {
         let (store, namespace) = (self.contract.address.to_string(), self.contract.namespace.clone());
         let text = format!("store={store} namespace={namespace}: {text}");
         (text, [vec![("store", store), ("namespace", namespace)], fields].concat())
@@ -94,7 +94,8 @@ impl LeaseTask {
             (None, Some((error, since_ms))) => self.log(Level::Warning, event::LEASE_FAILING, |lease_task| {
                 let (error_kind, error, since) = (error.kind(), error.to_string(), show_instant(*since_ms));
                 let failed = vec![("code", error_kind.name().to_owned()), ("error", error.clone()), ("since", since)];
-                // The number in a forked child's memory is its parent's. While the generation is unknown, so is whose the number is.
+                // The number in a forked child's memory is its parent's. While the generation is unknown, the number's owner is
+                // unknown, too.
                 if !shared.generator.has_lease() && error_kind != ErrorKind::Copied {
                     return (format!("no node number can be leased: {error}"), failed);
                 }
@@ -106,7 +107,7 @@ impl LeaseTask {
             }),
             (Some((_, since_ms)), None) => self.log(Level::Info, event::LEASE_RECOVERED, |_| {
                 let since = show_instant(*since_ms);
-                // The generator does not use a number yet that was just leased.
+                // The generator does not use a newly leased number yet.
                 let node = self.protocol.grant().map_or(node, |grant| grant.node);
                 let text = format!("the store answers again for the lease of node number {node}, which it did not since {since}");
                 (text, vec![("node", node.to_string()), ("since", since)])
@@ -115,7 +116,7 @@ impl LeaseTask {
         }
     }
 
-    /// Publishes the status of the lease for [`SharedGenerator`], and logs if calls begin to fail or recover.
+    /// Publishes the status of the lease for [`SharedGenerator`]. Logs if calls begin to fail, or succeed again.
     pub(super) fn report(&self, trouble: Option<&Error>, process: &Process) {
         let Some((shared, leased)) = self.shared().and_then(|shared| Some((shared, shared.leased.as_ref()?))) else { return };
         let before = leased.status.load();
@@ -134,8 +135,8 @@ impl LeaseTask {
         self.trouble().or_else(|| self.late.as_ref().or(self.reason.as_ref()).or_else(|| self.protocol.awaits()).cloned())
     }
 
-    /// Returns an event with the reason, once: for people who look at a program that does not start.
-    pub(in crate::lease) fn notice(&mut self) -> Option<event::Parts> {
+    /// Returns an event with the reason, once, to explain why a program does not start.
+    pub(in crate::lease) fn notice(&mut self) -> Option<event::EventParts> {
         let reason = self.reason().filter(|_| !self.noticed)?.to_string();
         self.noticed = true;
         Some(self.named((format!("waiting: {reason}"), vec![("reason", reason)])))

@@ -1,11 +1,12 @@
-//! The choice of a slot: one that is free, or whose bound has passed; otherwise a watch shows which holders are alive.
+//! The choice of a slot that is free, or whose bound has passed. If there is none, a watch shows which holders are
+//! alive.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
 use super::draw::{Look, Scan};
 use super::{Now, Protocol, State};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::Loaded;
-use crate::time::{show_duration, show_instant};
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::time::{show_duration, show_instant};
+use frazil_store::Loaded;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use std::time::Duration;
 const LISTED: usize = 5;
 
 #[cfg_attr(test, derive(Clone))]
-pub(super) struct Watch {
+pub(super) struct LivenessCheck {
     pub(super) since: u64,
-    /// The [`mark`] of each.
+    /// The [`mark`] of each slot.
     pub(super) slots: HashMap<u64, (u64, u64)>,
 }
 
@@ -29,7 +30,7 @@ struct Records<'a> {
     slots: HashMap<u64, (Slot, &'a String)>,
     /// The error of a record that could not be read.
     unreadable: Option<Error>,
-    /// The numbers with a record, whatever it is.
+    /// The numbers with a record, also an unreadable one.
     named: HashSet<u64>,
 }
 
@@ -41,7 +42,7 @@ fn holders<'a>(records: &'a HashMap<u64, (Slot, &String)>) -> Vec<(u64, u64, &'a
 }
 
 impl Protocol {
-    /// Picks a slot that is free, or whose bound has passed. If there is none, reads more candidates, and at the end watches which holders
+    /// Picks a slot that is free, or whose bound has passed. If there is none, reads more candidates. At the end, watches which holders
     /// are alive.
     pub(super) fn choose(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
         if self.terms.disposable {
@@ -63,7 +64,7 @@ impl Protocol {
         let absent = |node: u64| !self.is_full && !records.named.contains(&node) && Some(node) != self.avoided;
         let mut random = self.random.clone();
         let node = match &look {
-            // The lowest number is in every draw, so it spares later processes the survey.
+            // Every draw contains the lowest number. A lease on it spares later processes the survey.
             Look::Draw(draw) if self.clear.is_some() && self.lost == 0 => draw.lowest(open).or_else(|| draw.absent(absent, 0, &mut random)),
             Look::Draw(draw) => draw.passed(open, self.lost, &mut random).or_else(|| draw.absent(absent, self.lost, &mut random)),
             look => {
@@ -81,7 +82,7 @@ impl Protocol {
         match look {
             Look::All | Look::Page => self.choose_last(&records, loaded.time_ms, now),
             Look::Draw(_) => {
-                // In a full store only a number with a record can be taken, and these are the low ones.
+                // A full store has only numbers with a record, and these are the low ones.
                 let first = if self.is_full { 0 } else { self.random.u64(..self.terms.candidates.count()) };
                 self.look = Some(Look::Scan(Scan { first, ..Scan::default() }));
                 Ok(())
@@ -96,7 +97,7 @@ impl Protocol {
         }
     }
 
-    /// Picks a slot when none is open: one that soon will be, or the avoided one. Otherwise watches which holders are alive.
+    /// Picks a slot when none is open: one whose bound passes soon, or the avoided one. Otherwise watches which holders are alive.
     fn choose_last(&mut self, records: &Records<'_>, time_ms: Option<i64>, now: Now) -> Result<()> {
         let ahead = now.tick + self.terms.ahead_ticks.max(1);
         let bits = self.terms.layout.sequence().bits();
@@ -144,7 +145,7 @@ impl Protocol {
         Some(if Some(first) == self.avoided { nodes.next().unwrap_or(first) } else { first })
     }
 
-    /// Watches which records change when every slot is held, and waits for the bounds of the others.
+    /// Watches which records change while every slot is held, and waits for the bounds of the others.
     fn watch_holders(&mut self, records: &Records<'_>, time_ms: Option<i64>, now: Now) -> Result<()> {
         let Records { slots: records, unreadable, .. } = records;
         let alive = |node: &u64, slot: &Slot| self.watch.as_ref().is_some_and(|watch| watch.slots.get(node) != Some(&mark(slot)));
@@ -153,7 +154,8 @@ impl Protocol {
         let now_ms = layout.tick_start_ms(now.tick);
         let soon = |slot: &Slot| {
             let end_ms = self.end_ms(slot.bound);
-            // This machine's clock may be behind. A bound that has passed by the store's clock alone is not waited for.
+            // This machine's clock may be slow. But a bound that has passed only by the store's
+            // clock is not waited for.
             let ahead = |time_ms: i64| slot.tenure == Tenure::Held && (time_ms..=time_ms + timeout_ms).contains(&end_ms);
             end_ms <= now_ms + timeout_ms || time_ms.is_some_and(ahead)
         };
@@ -162,13 +164,13 @@ impl Protocol {
         let Some(soonest) = soonest else {
             return Err(match (records.is_empty(), unreadable) {
                 (true, Some(error)) => error.clone(),
-                _ => self.behind(records, time_ms, now_ms).unwrap_or_else(|| self.none_free(records, time_ms)),
+                _ => self.slow_clock(records, time_ms, now_ms).unwrap_or_else(|| self.none_free(records, time_ms)),
             });
         };
         self.state = State::Seek;
         if self.watch.is_none() {
             let slots = records.iter().map(|(node, (slot, _))| (*node, mark(slot))).collect();
-            self.watch = Some(Watch { since: now.mono_ms, slots });
+            self.watch = Some(LivenessCheck { since: now.mono_ms, slots });
         }
         let wait = Duration::from_millis((soonest - now_ms).unsigned_abs());
         self.awaits = Some(self.held_until(records, soonest).retry_in(wait));
@@ -177,24 +179,24 @@ impl Protocol {
         Ok(())
     }
 
-    /// Returns an error if numbers are free, and only this machine's slow clock does not show it.
-    fn behind(&self, records: &HashMap<u64, (Slot, &String)>, time_ms: Option<i64>, now_ms: i64) -> Option<Error> {
+    /// Returns an error if a node number is free, and only looks taken because this machine's clock is behind.
+    fn slow_clock(&self, records: &HashMap<u64, (Slot, &String)>, time_ms: Option<i64>, now_ms: i64) -> Option<Error> {
         if self.terms.manual_clock {
             return None;
         }
         let ours = show_instant(now_ms);
-        let behind = |by_ms: i64| show_duration(by_ms.unsigned_abs().div_ceil(1_000) * 1_000);
+        let by = |by_ms: i64| show_duration(by_ms.unsigned_abs().div_ceil(1_000) * 1_000);
         let passed = |time_ms: &i64| records.values().any(|(slot, _)| slot.tenure == Tenure::Free || self.end_ms(slot.bound) <= *time_ms);
         let why = match time_ms.filter(|time_ms| *time_ms > now_ms + CLOCK_ERROR_MS && passed(time_ms)) {
             Some(time_ms) => {
-                format!("this machine's clock shows {ours}, {} behind the store's; set the clocks by NTP", behind(time_ms - now_ms))
+                format!("this machine's clock shows {ours}, {} behind the store's; set the clocks by NTP", by(time_ms - now_ms))
             }
             None => {
                 let free = records.values().filter(|(slot, _)| slot.tenure == Tenure::Free);
                 let until_ms = free.map(|(slot, _)| self.end_ms(slot.bound)).min()?;
                 format!(
-                    "this machine's clock shows {ours}, {} behind the IDs of node numbers that were given back; set the clocks by NTP",
-                    behind(until_ms - now_ms)
+                    "this machine's clock shows {ours}, {} behind the IDs of released node numbers; set the clocks by NTP",
+                    by(until_ms - now_ms)
                 )
             }
         };
@@ -209,11 +211,11 @@ impl Protocol {
             let how = if self.end_ms(*bound) > most_ms {
                 let accept = self.terms.command("--accept");
                 format!(
-                    "; a clock was ahead when that was written: stop the processes of the namespace, and run {accept}, which gives the number back: \
+                    "; a clock was ahead when that was written: stop the processes of the namespace, and run {accept}, which releases the number: \
                      IDs that were stamped later than now come again at their time, so delete them first"
                 )
             } else {
-                ", which goes on extending it".to_owned()
+                ", which keeps extending it".to_owned()
             };
             let why = format!("node number {node} is held by {holder} until {}{how}", until(*bound));
             return Error::new(ErrorKind::NodeInUse, why);
@@ -245,7 +247,7 @@ impl Protocol {
         Error::new(ErrorKind::NoFreeNode, why)
     }
 
-    /// Returns how long the records of others are watched. A living holder has written by then.
+    /// Returns how long the records of others are watched. Every living holder writes within that time.
     pub(super) fn look_ms(&self) -> u64 {
         self.terms.renew_ms + self.terms.renew_ms / 2
     }

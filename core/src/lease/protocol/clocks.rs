@@ -1,37 +1,41 @@
 //! Clocks: this machine's clock compared with the store's, or with the bounds of others.
 //!
-//! **Without a clock of the store's** a process whose clock is far ahead would write a bound that nobody else can pass for as long. It is
-//! refused where its clock lies more than A ahead of all leases that others hold, and somebody holds one: then a record changes while
-//! it watches, for a holder that is alive writes every R. Where none changes, nobody is there to be harmed.
+//! **If the store has no clock**, a process whose clock is far ahead would write a bound that
+//! blocks its slot for as long. So a process is refused if its clock is more than A ahead of all
+//! leases that others hold, and one of the holders is alive. A living holder writes every R, so its
+//! record changes while the process watches. If no record changes, no other process can be harmed.
 //!
-//! - **Any record can acquit.** "More than A ahead of all" is refuted by one lease. So the few records that a start reads anyway decide it
-//!   as soon as one of them is a live one's.
-//! - **A sample cannot convict**, nor can it show that nobody is alive: the lease that would acquit may be any other. Where it acquits not,
-//!   the namespace is read page by page ([`Survey`]), up to the first record that does; only at the end of the last page it is judged.
-//! - **What it costs**: as many pages as stand before the first live record, so all of them only where nobody is alive, and there the watch
-//!   follows, which takes longer. A process that needed a survey takes the lowest open number of its draw. All draws have the
-//!   lowest numbers among them, so its own lease acquits those that come after it: it is the namespace's pulse, in a record that it writes anyway.
-//! - **Between a survey and the write** nothing is checked again while this machine's clock goes on evenly. A page is older than the next one,
-//!   but a lease that stood when it was read stood after the process began, and time has only passed since.
+//! - **Any record can acquit.** One lease refutes "more than A ahead of all". So the few records
+//!   that a start reads anyway are enough, as soon as one of them belongs to a living holder.
+//! - **A sample cannot convict**, and cannot show that no holder is alive, because a lease outside
+//!   it may acquit. If the sample does not acquit, the namespace is read page by page ([`Survey`]),
+//!   up to the first record that does. The clock is judged only at the end of the last page.
+//! - **The cost** is as many pages as come before the first live record. All pages are read only if
+//!   no holder is alive, and then the watch follows, which takes longer. A process that needed a
+//!   survey takes the lowest open number of its draw. All draws contain the lowest numbers, so its
+//!   lease acquits later processes.
+//! - **Between a survey and the write** nothing is checked again while this machine's clock
+//!   advances evenly. The first pages are older than the last ones. But each lease in them was held
+//!   after the process began, and time has only passed since.
 
 use super::super::record::{Slot, Tenure};
-use super::choice::{Watch, mark};
+use super::choice::{LivenessCheck, mark};
 use super::draw::Look;
 use super::{Now, Protocol, State};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Loaded, Which};
-use crate::time::show_instant;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::time::show_instant;
+use frazil_store::{Loaded, Which};
 use std::collections::HashMap;
 
-/// The leases of others, as far as they were read, for a comparison with this machine's clock.
+/// The leases of others that were read so far, for a comparison with this machine's clock.
 #[derive(Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Survey {
     /// The beginning of the next page.
     next: u64,
-    /// The last tick of any of them.
+    /// The last tick of any of these leases.
     highest: Option<u64>,
-    /// The [`mark`] of each.
+    /// The [`mark`] of each lease.
     held: HashMap<u64, (u64, u64)>,
 }
 
@@ -44,9 +48,9 @@ impl Survey {
 impl Protocol {
     /// Returns whether this machine's clock is known not to be far ahead of all living holders. Otherwise a survey or a watch has begun.
     pub(super) fn is_right(&mut self, loaded: &Loaded, look: &Look, now: Now) -> Result<bool> {
-        let goes_on = |(tick, mono_ms)| now.tick <= tick + self.terms.layout.ticks(now.mono_ms.saturating_sub(mono_ms)) + 1;
+        let is_even = |(tick, mono_ms)| now.tick <= tick + self.terms.layout.ticks(now.mono_ms.saturating_sub(mono_ms)) + 1;
         let mut survey = Survey::default();
-        if self.terms.manual_clock || self.clear.is_some_and(goes_on) || self.acquits(&mut survey, loaded, now) {
+        if self.terms.manual_clock || self.clear.is_some_and(is_even) || self.acquits(&mut survey, loaded, now) {
             return Ok(true);
         }
         let is_whole = match look {
@@ -69,7 +73,7 @@ impl Protocol {
     /// Takes in a page of the survey.
     pub(super) fn survey(&mut self, mut survey: Survey, loaded: &Loaded, now: Now) -> Result<()> {
         let acquitted = self.acquits(&mut survey, loaded, now);
-        // A page that leads back would never end.
+        // A page that does not advance would be read forever.
         if let Some(next) = loaded.next.filter(|next| !acquitted && *next > survey.next) {
             self.state = State::Survey(Box::new(Survey { next, ..survey }));
             return Ok(());
@@ -117,14 +121,15 @@ impl Protocol {
                 Ok(false)
             }
             None => {
-                self.watch = Some(Watch { since: now.mono_ms, slots: survey.held.clone() });
+                self.watch = Some(LivenessCheck { since: now.mono_ms, slots: survey.held.clone() });
                 self.rest(now, look_ms);
                 Ok(false)
             }
         }
     }
 
-    /// Returns whether this machine's clock advanced by more than the time that has passed, where the store has no clock to check it.
+    /// Returns whether this machine's clock advanced by more than the time that has passed. Always false if the store has a clock to
+    /// check it.
     pub(super) fn clock_jumped(&self, now: Now) -> bool {
         let (Some(held), Some(incarnation)) = (&self.held, &self.incarnation) else { return false };
         if self.terms.manual_clock {
@@ -134,7 +139,7 @@ impl Protocol {
         !incarnation.clock && now.tick > held.at.0 + self.terms.layout.ticks(passed_ms)
     }
 
-    /// Continues after the store's clock refused a write: this machine's clock is ahead, or it is only too early.
+    /// Continues after the store's clock refused a write, because this machine's clock is ahead or the write was only too early.
     pub(super) fn out_of_time(&mut self, store_ms: i64, wait_ms: u64, now: Now) {
         self.rest(now, wait_ms);
         if store_ms < self.cap_ms(self.bound_tick(now.tick)) {

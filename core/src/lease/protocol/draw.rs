@@ -1,21 +1,26 @@
-//! The numbers that a start looks at: a few, drawn from all that the spec allows.
+//! The few numbers that a start reads, drawn from all that the spec allows.
 //!
-//! A start that read every record would take as long as the namespace is large, and the store with it. It reads a few numbers of each
-//! *octave* of the candidates' index instead (0; 1; 2 and 3; 4 to 7; ...), in one call. An octave is as large as all before it, so whatever
-//! share of the numbers in use is open, a draw has a few of the octaves that hold most of them.
+//! Reading every record would cost the process and the store time in proportion to the namespace.
+//! Instead a start reads a few numbers of each *octave* of the candidates' index (0; 1; 2 and 3; 4
+//! to 7; ...), in one call. An octave is as large as all before it together. So a draw has a few
+//! numbers of the octaves that hold most of the numbers in use, however many of these are open.
 //!
-//! - **One whose bound has passed is taken first**, so a namespace gets no record that it has no need of.
-//! - **An absent one is taken from the lowest octave that has any.** So the numbers with a record are the low ones, and the next draws find
-//!   them. There are hardly more records than numbers that were held at once.
-//! - **Of many processes that start at once**, all may want the same number. The compare-and-set lets one have it. The others draw again:
-//!   absent ones [`RISE`] octaves further up for each attempt, so that there are more than processes after a few attempts; and passed ones so
-//!   that each number of the namespace is as likely as any other.
+//! - **A number whose bound has passed is taken first**, so a namespace gets no record that it does
+//!   not need.
+//! - **An absent number is taken from the lowest octave that has one.** So the numbers with a
+//!   record are the low ones, and later draws find them. There are few more records than numbers
+//!   that were ever held at once.
+//! - **If many processes start at once**, all may want the same number, and the compare-and-set
+//!   gives it to one. The others draw again. Absent numbers are then drawn [`RISE`] octaves further
+//!   up for each attempt, so that after a few attempts there are more numbers than processes.
+//!   Passed numbers are drawn so that each number of the namespace is equally likely.
 //!
-//! A draw that has nothing open says nothing of the other numbers: then all of them are read, a [`Scan`] in parts, from a random one on, until
-//! a part has an open one. Only the end of a scan says that all numbers are held.
+//! A draw without an open number shows nothing about the other numbers. Then all of them are read
+//! in parts, from a random one on (a [`Scan`]), until a part has an open one. Only the end of a
+//! scan shows that all numbers are held.
 
 use super::super::candidates::Candidates;
-use crate::store::{MOST_TOGETHER, Which};
+use frazil_store::{MOST_TOGETHER, Which};
 use std::sync::Arc;
 
 /// The most candidates that are all read at once; also the size of a part of a scan.
@@ -27,13 +32,13 @@ const MOST: u64 = 120;
 /// The number of octaves further up for each lost attempt.
 const RISE: u32 = 3;
 
-/// The candidates that the next call reads.
+/// The candidates to read with the next call.
 #[cfg_attr(test, derive(Clone))]
 pub(super) enum Look {
-    /// All of them, which are few.
+    /// All candidates, which are few.
     All,
-    /// A page of the namespace, if the candidates are few and the store may have no clock. It often is the whole namespace, and also shows
-    /// the leases of others.
+    /// A page of the namespace, if the candidates are few and the store may have no clock. A page is often the whole namespace. It also
+    /// shows the leases of others.
     Page,
     Draw(Draw),
     Scan(Scan),
@@ -73,7 +78,7 @@ pub(super) struct Draw(Vec<Drawn>);
 struct Drawn {
     node: u64,
     octave: u32,
-    /// The number of candidates that it stands for.
+    /// The number of candidates that it represents.
     weight: u64,
 }
 
@@ -99,12 +104,12 @@ impl Draw {
         Draw(drawn)
     }
 
-    /// Picks the lowest of those whose bound has passed.
+    /// Picks the lowest number whose bound has passed.
     pub(super) fn lowest(&self, is_open: impl Fn(u64) -> bool) -> Option<u64> {
         self.0.iter().map(|drawn| drawn.node).find(|node| is_open(*node))
     }
 
-    /// Picks one of those whose bound has passed, after some attempts that other processes have won.
+    /// Picks a number whose bound has passed. `lost` is the number of attempts that other processes have won.
     pub(super) fn passed(&self, is_open: impl Fn(u64) -> bool, lost: u32, random: &mut fastrand::Rng) -> Option<u64> {
         let open: Vec<_> = self.0.iter().filter(|drawn| is_open(drawn.node)).collect();
         let weight = |drawn: &Drawn| if lost == 0 { 1 } else { drawn.weight };
@@ -118,7 +123,7 @@ impl Draw {
         found.map(|drawn| drawn.node)
     }
 
-    /// Picks one of those without a record, after some attempts that other processes have won.
+    /// Picks a number without a record. `lost` is the number of attempts that other processes have won.
     pub(super) fn absent(&self, is_absent: impl Fn(u64) -> bool, lost: u32, random: &mut fastrand::Rng) -> Option<u64> {
         let absent: Vec<_> = self.0.iter().filter(|drawn| is_absent(drawn.node)).collect();
         let highest = absent.first()?.octave + RISE * lost.min(u64::BITS);
@@ -132,7 +137,7 @@ impl Draw {
 #[derive(Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Scan {
-    /// The index of the first one.
+    /// The index of the first candidate.
     pub(super) first: u64,
     pub(super) done: u64,
     /// The records that were found.
@@ -149,9 +154,7 @@ impl Scan {
 
     /// Takes in a part; returns whether it was the last one.
     pub(super) fn add(&mut self, found: &[(u64, String)], candidates: &Candidates) -> bool {
-        // An older frazil-server answers with all records that there are.
-        let part = self.nodes(candidates);
-        self.found.extend(found.iter().filter(|(node, _)| part.contains(node)).cloned());
+        self.found.extend_from_slice(found);
         self.done += FEW;
         self.done >= candidates.count()
     }
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_has_a_few_of_each_octave_and_the_lowest_always() {
+    fn draw_has_a_few_of_each_octave_and_the_lowest_always() {
         let mut random = fastrand::Rng::with_seed(1);
         for bits in [8, 10, 16, 22, 30, 31, 40, 61] {
             let candidates = Candidates::new(vec![(None, bits)]);
@@ -191,7 +194,7 @@ mod tests {
 
     /// The numbers of a draw are spread by index, whatever fields are given.
     #[test]
-    fn a_draw_covers_a_layout_whose_fields_are_given_in_part() {
+    fn draw_covers_a_layout_whose_fields_are_given_in_part() {
         let candidates = Candidates::new(vec![(None, 5), (Some(9), 4), (None, 6)]);
         let mut random = fastrand::Rng::with_seed(2);
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
@@ -200,13 +203,13 @@ mod tests {
             draw.0.iter().for_each(|drawn| *counts.entry(drawn.node).or_default() += 1);
         }
         assert!(counts.keys().all(|node| candidates.contains(*node)));
-        // Four of the 1,024 in the last octave, two thousand times.
+        // The draw takes four of the 1,024 in the last octave, two thousand times.
         let last: Vec<u64> = (1_024..2_048).map(|n| counts.get(&candidates.nth(n)).copied().unwrap_or_default()).collect();
         assert!(last.iter().all(|count| *count <= 30) && last.iter().filter(|count| **count > 0).count() > 950, "{last:?}");
     }
 
     #[test]
-    fn after_lost_attempts_every_number_is_as_likely() {
+    fn lost_attempts_make_every_number_equally_likely() {
         let candidates = Candidates::new(vec![(None, 10)]);
         let mut random = fastrand::Rng::with_seed(3);
         let mut share = |lost| {
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_has_every_candidate_once() {
+    fn scan_has_every_candidate_once() {
         for (first, fields) in [(0, vec![(None, 8)]), (77, vec![(None, 8)]), (2_047, vec![(None, 5), (Some(3), 2), (None, 6)])] {
             let candidates = Candidates::new(fields);
             let mut scan = Scan { first, ..Scan::default() };

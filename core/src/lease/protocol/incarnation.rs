@@ -1,16 +1,18 @@
 //! The incarnation of the store: its floor and its cap.
 //!
-//! **Servers that come back.** A primary is replaced by its promoted replica, and later answers again, neither restarted
-//! nor demoted: its name and its records are what they were, and what was confirmed meanwhile is not among them. Whoever
-//! knows a later incarnation, by `since`, takes that for the loss that it is, and begins another in its place. So does a
-//! process that was confirmed a bound above the floor of what it finds: that was on the one server after the other's
-//! incarnation began. A process that knows neither cannot tell, and may take a slot before the others have looked.
+//! **Servers that come back.** A primary is replaced by its promoted replica, and later answers
+//! again, without a restart or a demotion. Its name and its records are unchanged, and lack all
+//! later writes. A process that knows a later incarnation, by `since`, treats this as a loss, and
+//! begins another incarnation in its place. So does a process with a confirmed bound above the
+//! floor of what it finds: that bound was confirmed on one server after the incarnation of the
+//! other had begun. A process that knows neither cannot notice this. It may take a slot before the
+//! others have looked.
 
 use super::super::record::Meta;
 use super::{BEGINNING_MS, Protocol};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Loaded, Swap};
-use crate::time::{show_duration, show_instant};
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::time::{show_duration, show_instant};
+use frazil_store::{Key, Loaded, Swap};
 
 /// The incarnation of the store that every write names.
 #[cfg_attr(test, derive(Clone))]
@@ -19,14 +21,14 @@ pub(super) struct Incarnation {
     pub(super) meta: Meta,
     /// True if the store has a clock.
     pub(super) clock: bool,
-    /// True once a record was missed that had been confirmed in it.
+    /// True once a record was missing that had been confirmed in this incarnation.
     pub(super) has_lost_writes: bool,
 }
 
 impl Protocol {
-    /// Compares the meta record with what is known. Returns a write if it has to come first.
+    /// Compares the meta record with the known incarnation. Returns a write if one has to come first.
     pub(super) fn establish(&mut self, loaded: &Loaded, now_ms: i64) -> Result<Option<Swap>> {
-        // For most addresses this is known from the start, but for a store behind a frazil-server only from here on.
+        // For most addresses this is known from the start, but for a lent store only from here on.
         if loaded.loses_writes && self.terms.disposable {
             let why = "lease=disposable needs a store that forgets nothing, and this one may lose writes in a failover: use shared-slots";
             return Err(Error::new(ErrorKind::StoreUnsuitable, why));
@@ -62,7 +64,7 @@ impl Protocol {
         }
         if anew {
             match loaded.time_ms {
-                // The process that began it did not know that there was an incarnation before.
+                // The process that began this incarnation did not know that there was an earlier one.
                 None if meta.since_ms == 0 => return Err(changed(&format!("it was wiped, and begun anew; {}", self.terms.acceptance()))),
                 Some(time_ms) if !self.follows(&meta, time_ms) => {
                     return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
@@ -76,7 +78,7 @@ impl Protocol {
             return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));
         }
         if anew {
-            // All that was confirmed may be forgotten, and the watch for living holders begins again.
+            // All confirmed writes may be forgotten, so the watch for living holders begins again.
             self.watch = None;
             (self.look, self.clear) = (None, None);
             self.held.iter_mut().for_each(|held| held.shaken = true);
@@ -97,7 +99,7 @@ impl Protocol {
         swap
     }
 
-    /// W and A: what this process needs, and what it or the record knows of others.
+    /// W and A: the maxima of this process's needs and the values known for others.
     fn longest(&self, meta: Option<&Meta>) -> (u64, u64) {
         let own = (self.longest_window_ms(), self.terms.allowance_ms);
         let known = self.incarnation.as_ref().map(|incarnation| &incarnation.meta);
@@ -110,24 +112,23 @@ impl Protocol {
         self.awaits = floor_ms.map(|ms| {
             let (at, wait) = (show_instant(ms), show_duration(ms.abs_diff(store_ms).div_ceil(1_000) * 1_000));
             let why = format!(
-                "leases begin at {at}, in {wait}, above all that the store may have forgotten; before the first start of a new namespace \
-                 {} says that nothing was ever issued, and then no start waits",
+                "no lease begins before {at} ({wait} from now), because the store may have lost writes; for a new namespace, skip the wait with {}",
                 self.terms.beginning()
             );
             Error::new(ErrorKind::WouldBlock, why)
         });
     }
 
-    /// Returns whether an incarnation came after the one that is known, so that its floor lies above all that was confirmed there.
+    /// Returns whether an incarnation came after the known one, so that its floor is above all bounds confirmed there.
     ///
-    /// It need not be so: a server that was replaced may answer again as it was. Its incarnation is then as good as
-    /// lost, for what came after is not in it: another is begun in its place.
+    /// A replaced server may answer again, unchanged. Then its incarnation counts as lost, because it lacks later writes, and
+    /// another is begun in its place.
     fn follows(&self, meta: &Meta, time_ms: i64) -> bool {
         let Some(known) = &self.incarnation else { return true };
         if self.begun.as_ref().is_some_and(|begun| begun.identity() == meta.identity()) {
             return true;
         }
-        // The floors of this incarnation, and of one that is begun now.
+        // The floors of this incarnation, and of one that began now.
         let (window_ms, allowance_ms) = self.longest(Some(meta));
         let floor_ms = |since_ms| Meta { since_ms, window_ms, allowance_ms, ..meta.clone() }.begins_ms().unwrap_or(i64::MIN);
         let between = floor_ms(meta.since_ms)..floor_ms(time_ms + BEGINNING_MS);
@@ -139,7 +140,7 @@ impl Protocol {
         (tick + self.terms.layout.ticks(self.terms.window_ms).max(1)).min(self.terms.layout.last_tick())
     }
 
-    /// W as the cap sees it: in ticks, and with the whole of the bound's own tick.
+    /// W for the cap: in ticks, and with the whole of the bound's own tick.
     fn longest_window_ms(&self) -> u64 {
         let layout = &self.terms.layout;
         (layout.ticks(self.terms.window_ms).max(1) + 1) * layout.tick_ms()
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_ends_with_its_tick() {
+    fn bound_ends_with_its_tick() {
         let terms = Terms::of_a_test("time:31@1h node:2 sequence:4 epoch:2025-01-01", false);
         let protocol = Protocol::new(terms, "test:1", fastrand::Rng::with_seed(1));
         let (epoch_ms, hour_ms) = (1_735_689_600_000, 3_600_000);

@@ -1,25 +1,31 @@
-//! A lease that ended because its record no longer stands in the store.
+//! A lease that ended because the store no longer has its record.
 //!
-//! A lease is used only while its own record stands. The protocol lets another process replace the record once its bound has passed; then the
-//! stamps of both are disjoint. A record that is gone or replaced *before* that was removed or changed from outside. A process that takes the
-//! number meanwhile knows nothing of the bound, so stamps from the last confirmed call on may be issued twice. The generator is frozen at once.
+//! A lease is used only while the store has its record. The protocol lets another process replace
+//! the record once its bound has passed, and then the stamps of both are disjoint. If a record is
+//! gone or replaced *before* that, it was removed or changed from outside. A process that then
+//! takes the number does not know the bound. So stamps since the last confirmed call may be issued
+//! twice. The generator is frozen at once.
 //!
-//! A loss may be found only after the bound has passed. Then the record that is found tells whether it was written after that, too. In the same
-//! incarnation its version must follow on the lease's own, for a record that is written where none stands begins at random. In another
-//! incarnation the floor must lie above the bound.
+//! A loss may be found only after the bound has passed. Then the new record shows whether it was
+//! also written after the bound had passed. In the same incarnation its version must follow on the
+//! lease's own, because the first record of a slot begins with a random version. In another
+//! incarnation the floor must be above the bound.
 //!
-//! **A store that went back.** A backup that is restored may bring the same incarnation back, on a server that shows the same identity. No start
-//! can tell; but a holder can, because the record that it was confirmed is gone, or is an earlier one ([`Protocol::look_for_lost_writes`]). From
-//! then on the store has lost writes as after any other loss: another incarnation is begun, in which nobody takes a number before the floor, and
-//! the holder continues there unless its number was taken meanwhile. Without a clock there is no floor, so the store is refused until it is
-//! accepted, and the lease ends. What starts between the restore and the first such renewal takes its number from the old records.
+//! **A store that went back.** A restored backup may bring the same incarnation back, on a server
+//! with the same identity. No start can notice this. A holder can, because its confirmed record is
+//! gone, or is an earlier one ([`Protocol::look_for_lost_writes`]). From then on the store has lost
+//! writes, as after any other loss. Another incarnation is begun, in which no process takes a
+//! number before the floor. The holder continues there unless its number was taken since. A store
+//! without a clock has no floor, so it is refused until an operator accepts it, and the lease ends.
+//! A process that starts between the restore and the first such renewal takes its number from the
+//! old records.
 
 use super::super::record::{CLOCK_ERROR_MS, Meta, Slot};
 use super::{Held, Now, Protocol, State};
-use crate::error::{Error, ErrorKind};
-use crate::store::Loaded;
+use frazil_base::error::{Error, ErrorKind};
+use frazil_store::Loaded;
 
-/// The number of versions that may follow on the last one seen, which are those of months.
+/// The number of versions that may follow the last one seen: those of some months.
 const FOLLOWING: u64 = 1 << 24;
 
 /// The end of a lease that was not released.
@@ -27,24 +33,24 @@ const FOLLOWING: u64 = 1 << 24;
 pub(crate) struct Loss {
     pub(crate) node: u64,
     pub(crate) token: u64,
-    /// The record that stands in its place, if there is one.
+    /// The record that was found in its place, if there is one.
     pub(crate) by: Option<Slot>,
-    /// The first stamp that another process may have issued, too.
+    /// The first stamp that another process may have issued as well.
     pub(crate) from: u64,
     /// True if the bound had passed before another process took the number, as the protocol allows.
     pub(crate) orderly: bool,
 }
 
 impl Protocol {
-    /// Returns whether the record is that of another, later holder.
+    /// Returns whether the record belongs to another, later holder.
     pub(super) fn is_replaced(&self, loaded: &Loaded) -> bool {
         let Some(held) = &self.held else { return false };
         let slot = loaded.slot(held.grant.node).and_then(|text| Slot::parse(held.grant.node, text).ok());
         slot.is_some_and(|slot| slot.token != held.grant.token && slot.bound >= held.grant.first)
     }
 
-    /// Notes whether a store with an unchanged identity has lost a record that it had confirmed: the record is gone, or an earlier one. A
-    /// page of a survey need not contain the record.
+    /// Checks whether a store with an unchanged identity has lost a confirmed record: the record is gone, or an earlier one. A page of a
+    /// survey need not contain the record.
     pub(super) fn look_for_lost_writes(&mut self, state: &State, loaded: &Loaded) {
         let (Some(held), Some(known), State::Confirm(None)) = (&self.held, &mut self.incarnation, state) else { return };
         let is_known = |text: &String| held.text.as_ref() == Some(text) || held.sent.iter().any(|(_, sent)| sent == text);
@@ -60,8 +66,8 @@ impl Protocol {
         error.kind() == ErrorKind::StoreChanged && is_gone
     }
 
-    /// Ends the lease if a store without a clock reports that it went back, because others may have the number by now. Returns whether it
-    /// did.
+    /// Ends the lease if a store without a clock reports that it went back, because other processes may have taken the number. Returns
+    /// whether it did.
     pub(super) fn ends_with(&mut self, error: &Error) -> bool {
         let is_clockless = self.incarnation.as_ref().is_some_and(|known| !known.clock);
         let ended = self.held.take_if(|_| is_clockless && error.kind() == ErrorKind::StoreChanged);
@@ -72,12 +78,12 @@ impl Protocol {
     pub(super) fn lose(&mut self, loaded: &Loaded, now: Now) -> State {
         if let Some(held) = self.held.take() {
             let by = loaded.slot(held.grant.node).and_then(|text| Slot::parse(held.grant.node, text).ok());
-            // An earlier record does not show that another process took the number.
+            // An earlier record does not prove that another process took the number.
             let is_later = |slot: &Slot| slot.bound >= held.grant.first && (slot.token != held.grant.token || slot.version > held.version);
             let by = by.filter(is_later);
             let passed = now.tick > held.grant.bound >> self.terms.layout.sequence().bits();
             let follows = by.as_ref().is_some_and(|slot| self.follows_on(&held, slot, loaded));
-            // A record with the lease's own token that was not written here was written by a copy of this machine.
+            // If a record with the lease's own token was not written here, a copy of this machine wrote it.
             let is_anothers = by.as_ref().is_some_and(|slot| slot.token != held.grant.token);
             self.incarnation.iter_mut().for_each(|known| known.has_lost_writes |= is_anothers && !follows);
             self.end(held, by, passed && follows);
@@ -95,14 +101,14 @@ impl Protocol {
 
     fn end(&mut self, held: Held, by: Option<Slot>, orderly: bool) {
         let (layout, grant) = (&self.terms.layout, held.grant);
-        // The next process's IDs may begin earlier, by its lag and its clock's error.
+        // The next process's IDs may begin earlier, by its lag and the error of its clock.
         let early = self.terms.lag_ticks + layout.ticks(CLOCK_ERROR_MS as u64);
         let from = grant.first.max(held.stood.saturating_sub(early) << layout.sequence().bits());
         self.loss = Some(Box::new(Loss { node: grant.node, token: grant.token, by, from, orderly }));
         self.avoided = Some(grant.node).filter(|_| self.terms.candidates.count() > 1);
     }
 
-    /// Returns whether a record that was found after the bound had passed was surely written after that.
+    /// Returns whether a record that was found after the bound had passed was certainly written after that.
     fn follows_on(&self, held: &Held, slot: &Slot, loaded: &Loaded) -> bool {
         let (Some(meta), Some(known)) = (loaded.meta.as_ref().and_then(|text| Meta::parse(text).ok()), &self.incarnation) else {
             return false;
@@ -113,7 +119,7 @@ impl Protocol {
         meta.begins_ms().is_some_and(|floor_ms| floor_ms >= self.end_ms(held.grant.bound))
     }
 
-    /// The last loss, once.
+    /// Takes the last loss.
     pub(crate) fn take_loss(&mut self) -> Option<Loss> {
         self.loss.take().map(|loss| *loss)
     }

@@ -1,11 +1,11 @@
 //! A namespace that holds node numbers for another layout or kind of lease.
 //!
-//! Numbers that are leased from two namespaces, or for two layouts, may be equal, and so may the IDs. IDs of both are different only if one
-//! side has ended, and the other begins above its highest ID. That needs a layout whose IDs are larger: one that has reached that ID.
+//! Numbers that are leased from two namespaces, or for two layouts, may be equal, and their IDs as well. The IDs of both differ only if one
+//! side has ended and the other begins above its highest ID. For that, the second layout must have reached that ID.
 
 use super::Terms;
-use crate::layout::Layout;
-use crate::time::show_instant;
+use crate::id::layout::Layout;
+use frazil_base::time::show_instant;
 
 /// The text between the layout and the names of the given fields, where numbers are disposable.
 pub(crate) const DISPOSABLE: &str = " lease=disposable given=";
@@ -13,7 +13,7 @@ const FOLLOW: &str = "stop all processes that use the namespace, let queues and 
     another namespace=NAME and after= the highest ID of all that";
 
 impl Terms {
-    /// Says that a namespace is used for `theirs`, and what to do about it. `None` if these terms have the same purpose.
+    /// Describes the other use of a namespace, `theirs`, and the remedy. `None` if these terms have the same purpose.
     pub(crate) fn mismatch(&self, theirs: &str, now_ms: i64) -> Option<(String, String)> {
         if theirs == self.purpose {
             return None;
@@ -23,7 +23,7 @@ impl Terms {
         Some((what, format!("if IDs of both fill one table, {how}; for other tables, give another namespace=NAME")))
     }
 
-    /// Says that this layout cannot follow, if it does not reach the highest ID that the layout of `theirs` makes now in a moment.
+    /// Explains that this layout cannot follow, if it does not reach the highest ID that the layout of `theirs` is about to make.
     fn cannot_follow(&self, theirs: &str, now_ms: i64) -> Option<String> {
         let old = Layout::parse(theirs.split(DISPOSABLE).next()?).ok()?;
         let id = old.max_id(old.expires_at_ms().map_or(now_ms, |end_ms| now_ms.min(end_ms - 1))).ok()?;
@@ -58,11 +58,11 @@ mod tests {
             "time:41@1ms worker:10 sequence:12 epoch:2025-01-01",
             "time:41@1ms node:2 sequence:20 epoch:2024-01-01",
             "time:40@1ms node:10 sequence:13 epoch:2025-01-01",
-            // An ID of now is at most a tick ahead.
+            // An ID made now is at most a tick ahead.
             "time:40@2ms node:10 sequence:13 epoch:2025-01-01",
         ] {
-            let told = remedy(OLD, new);
-            assert!(told.contains("after= the highest ID") && !told.contains("cannot"), "{new}: {told}");
+            let text = remedy(OLD, new);
+            assert!(text.contains("after= the highest ID") && !text.contains("cannot"), "{new}: {text}");
         }
         let id = Layout::parse(OLD).unwrap().max_id(NOW_MS).unwrap();
         for (new, at) in [
@@ -71,13 +71,13 @@ mod tests {
             ("time:41@1ms node:8 sequence:12 epoch:2025-01-01", "before 20"),
             ("time:35@1s node:8 sequence:8 epoch:2025-01-01", "at any time"),
         ] {
-            let told = remedy(OLD, new);
-            assert!(told.contains("cannot follow") && told.contains(at) && told.contains(&format!("after={id}")), "{new}: {told}");
+            let text = remedy(OLD, new);
+            assert!(text.contains("cannot follow") && text.contains(at) && text.contains(&format!("after={id}")), "{new}: {text}");
             assert!(remedy(new, OLD).contains("after= the highest ID"), "the other way round it can: {new}");
         }
         // Its last IDs reach 2^63 - 1.
-        let told = remedy("baidu", "time:28@1s worker:22 sequence:13 epoch:2026-01-01");
-        assert!(told.contains("cannot follow") && told.contains("9223372036854775807"), "{told}");
+        let text = remedy("baidu", "time:28@1s worker:22 sequence:13 epoch:2026-01-01");
+        assert!(text.contains("cannot follow") && text.contains("9223372036854775807"), "{text}");
     }
 
     #[test]

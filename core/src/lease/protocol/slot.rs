@@ -1,45 +1,52 @@
 //! One slot: the compare-and-sets that take it, move its bound on and confirm it.
 //!
-//! **Going on after a loss.** The store has lost the record that confirmed X's bound b. X may write its record anew, into
-//! the new incarnation, while the store's clock shows less than end(b) - e (end: when the bound's tick is over), and goes on
-//! without a gap. For nobody has taken the slot since X did. Say Y had, at an instant of its own:
-//! - over a record that knew of X's bound as it was then: the store's clock had passed that, for a slot is
-//!   taken only once its bound has passed by the store's clock ([`Protocol::taking`]);
-//! - or over one that did not (older, another owner's, none): then b was confirmed before the loss after which Y's incarnation
-//!   began, so end(b) is at most W + A + e after that loss (the cap), which is below its floor, and nothing is taken before the floor.
+//! **Continuing after a loss.** The store has lost the record that confirmed X's bound b. X may write
+//! its record anew, into the new incarnation, while the store's clock shows less than end(b) - e.
+//! (end(b) is when the bound's tick is over.) Then X continues without a gap, because no process has
+//! taken the slot since X did. Suppose that a process Y had:
+//! - over a record with X's bound at that time: the store's clock had passed that bound, because a
+//!   slot is taken only then ([`Protocol::taking`]);
+//! - or over another record (an older one, another owner's, or none): then b was confirmed before the
+//!   loss after which Y's incarnation began. So end(b) is at most W + A + e after that loss (the
+//!   cap). That is below the floor of Y's incarnation, and nothing is taken before the floor.
 //!
-//! Either way some server's clock showed end(b) or more when Y took the slot, so every server shows at least end(b) - e ever
-//! after, and X's write is refused: its stamps end at b, and Y's begin above it. (A slot that X itself gave back is taken
-//! at once; X has stopped then. Where X finds no record of its own it leaves one more e to spare.) The argument compares
-//! b with Y's taking directly, so it holds over any number of losses and stale replicas between them, and wherever b
-//! was last confirmed. Z, an owner before X, does not come back: X was its Y.
+//! Either way, some server's clock showed end(b) or more when Y took the slot. So every server shows
+//! at least end(b) - e ever after, and X's write is refused: its stamps end at b, and Y's begin above
+//! it. (A slot that X itself released is taken at once, but X has stopped then. If X does not find
+//! its own record, it keeps a margin of one more e.) The argument compares b with Y's taking
+//! directly. So it holds for any number of losses and stale replicas in between, and wherever b was
+//! last confirmed. An owner before X cannot continue, because X is to that owner what Y is to X.
 //!
-//! What X finds in the slot it compares and replaces, as always; so a late write of anybody fails, or is the one that is found:
+//! X compares and replaces the record that it finds in the slot, as always. So a late write of any
+//! process fails, or is found:
 //!
 //! | found | is | X |
 //! |---|---|---|
 //! | nothing | forgotten | writes |
 //! | its token, a version up to its own, or one that it sent | its own | writes |
-//! | its token, a later version that it did not send; or given back | a copy's of this machine | has lost the slot |
+//! | its token, a later version that it did not send; or released | a copy's of this machine | has lost the slot |
 //! | another token, a bound below X's first stamp | an owner's before X | writes |
 //! | another token, a higher bound | see below | has lost the slot |
 //!
-//! The last may be an owner before X that gave stamps back. Within the limit of time it can be one after X only where no
-//! protocol helps: where a server came back that knew nothing of X (see [`super::incarnation`]), or was restored from a backup that did not
-//! (see [`super::loss`]), and somebody took the slot there before anyone who knew better had looked. X does not go on beside it.
+//! The last case may be the record of an owner before X, which released the slot with stamps to
+//! spare. Within the limit of time, an owner after X is possible only in a case that no protocol can
+//! prevent. A server without X's record answers again (see [`super::incarnation`]), or was restored
+//! from a backup without it (see [`super::loss`]). Then a process takes the slot there before a
+//! process with a later record has looked. X does not continue beside that owner.
 //!
-//! Of two copies of a running machine the first that writes goes on. That is one too many only if the other was confirmed
-//! more than the copy knows, and the store forgot it, while the copy's own bound still lies ahead.
+//! Of two copies of a running machine, the first that writes continues. This is wrong in one case:
+//! the store confirmed more to the other copy and forgot it, and the first copy's own bound is still
+//! ahead.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
 use super::incarnation::changed;
 use super::{BEGINNING_MS, Grant, Now, PARTS, Protocol, State};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, LEAVE, Loaded, Swap};
-use crate::time::show_instant;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::time::show_instant;
+use frazil_store::{Key, LEAVE, Loaded, Swap};
 use std::sync::Arc;
 
-/// The bound of a disposable number, which nobody uses again.
+/// The bound of a disposable number, which is never used again.
 const UNBOUNDED: u64 = i64::MAX as u64;
 /// The limit of the first version of a slot: JavaScript can show such versions.
 const FIRST_VERSIONS: u64 = 1 << 48;
@@ -65,32 +72,31 @@ pub(super) struct Held {
     pub(super) text: Option<String>,
     /// True if the store has begun another incarnation since the record was confirmed.
     pub(super) shaken: bool,
-    /// The least distance of the bound ahead of the store's clock.
+    /// The least distance that the bound must have ahead of the store's clock.
     pub(super) margin_ms: i64,
-    /// The writes of unknown outcome since then, with their bounds.
+    /// The writes of unknown outcome since the last confirmed one, with their bounds.
     pub(super) sent: Vec<(u64, String)>,
     /// The clocks at the last confirmed write.
     pub(super) at: (u64, u64),
-    /// The tick at which the last call was sent that found the record in the store.
+    /// The tick at which the last call that found the record was sent.
     pub(super) stood: u64,
 }
 
 impl Held {
-    /// Returns whether a record that is found after a loss is older than the lost one: the lease's own, or one of an owner before it.
+    /// Returns whether a record found after a loss is older than the lost one: an earlier record of the lease, or of a previous owner.
     pub(super) fn precedes(&self, holder: &str, text: &String) -> bool {
         let Ok(slot) = Slot::parse(self.grant.node, text) else { return false };
         if slot.token != self.grant.token {
             return slot.bound < self.grant.first;
         }
-        // A later version that was not sent here is a copy's, which went on first.
+        // A later version that was not sent here belongs to a copy, which wrote first.
         let ours = slot.version <= self.version || self.sent.iter().any(|(_, sent)| sent == text);
         slot.tenure == Tenure::Held && slot.holder == holder && ours
     }
 }
 
-/// The version of a record with a new token. Without an old record it is random, so that the versions after a removed record do not look as
-/// if they followed that record. An outsider may have written any number into a record. If it is too large for later versions, they begin
-/// again.
+/// The version of a record with a new token. Without an old record it is random, so that it does not seem to follow a removed record. An
+/// outsider may have written any number into a record. Versions begin again if that number leaves no room for later ones.
 fn version_after(old: Option<&Slot>, random: &mut fastrand::Rng) -> u64 {
     old.map_or_else(|| random.u64(..FIRST_VERSIONS), |slot| slot.version % (u64::MAX / 2)) + 1
 }
@@ -107,12 +113,13 @@ impl Protocol {
         };
         let floor_ms = layout.tick_start_ms(floor);
         let now_ms = layout.tick_start_ms(now.tick);
-        // A floor that was just set lies this far ahead of the store's clock, plus the difference that ours may have.
+        // A floor that was just set is this far ahead of the store's clock, plus the possible difference of ours.
         let slack_ms = i64::try_from(self.terms.allowance_ms + 2 * layout.tick_ms()).unwrap_or(i64::MAX / 4);
         if floor > 0 && floor_ms - now_ms > BEGINNING_MS + self.meta_reach_ms() + CLOCK_ERROR_MS + slack_ms {
             let (ours, theirs) = (show_instant(now_ms), show_instant(floor_ms));
-            let why =
-                format!("this machine's clock shows {ours}, and by the store's clock leases begin at {theirs}; set the clocks by NTP");
+            let why = format!(
+                "this machine's clock is behind the store's: it shows {ours}, and by the store's clock leases begin at {theirs}; set both by NTP"
+            );
             return Err(Error::new(ErrorKind::ClockSkew, why));
         }
         let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor) << bits;
@@ -126,15 +133,15 @@ impl Protocol {
         }
         let bound = bound_tick << bits | layout.sequence().max();
         let cap_ms = self.cap_ms(bound_tick);
-        // The store's clock agrees that the owner before is done: so an owner that still has time may
-        // go on after the store lost writes (see `confirm`).
+        // The previous owner's bound must have passed by the store's clock. So an owner that still
+        // has time may continue after the store lost writes (see `confirm`).
         let passed_ms = old.filter(|(slot, _)| slot.tenure == Tenure::Held).map_or(i64::MIN, |(slot, _)| self.end_ms(slot.bound));
         let token = self.random.u64(..);
         let version = version_after(old.map(|(slot, _)| slot), &mut self.random);
         let record = Slot { tenure: Tenure::Held, token, version, bound, holder: self.name.to_string() };
         let mut swap = incarnation.swap(Key::Slot(node), old.map(|(_, text)| text.to_owned()), record.to_string());
-        // Nothing is confirmed before the floor: should this incarnation be lost too, an owner that goes
-        // on from a record before both losses is not yet followed by anyone (see `extension`).
+        // Nothing is confirmed before the floor. So if this incarnation is lost too, an owner that
+        // continues from a record before both losses has no successor yet (see `extension`).
         swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN));
         Ok(Taking { swap: Arc::new(swap), key: node, grant: Grant { node, token, first, bound, left: None } })
     }
@@ -198,7 +205,7 @@ impl Protocol {
     pub(super) fn extension(&self, now: Now) -> State {
         let (Some(held), Some(incarnation)) = (&self.held, &self.incarnation) else { return State::Seek };
         let bits = self.terms.layout.sequence().bits();
-        // The last stamp issued, and not the next one: that may be a whole tick later.
+        // Uses the last issued stamp, because the next one may be a whole tick later.
         let bound_tick = self.bound_tick(now.tick.max(now.next.saturating_sub(1) >> bits));
         let bound = (bound_tick << bits | self.terms.layout.sequence().max()).max(held.grant.bound);
         let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };
@@ -254,8 +261,8 @@ impl Protocol {
         let sent = found.and_then(|text| held.sent.iter().position(|(_, sent)| sent == text));
         match (found, sent) {
             (Some(_), None) if held.text.as_ref() == found => self.state = self.renewal(now),
-            // A write that timed out was done: the whole record is what was sent. The token proves nothing, because a copy of this
-            // machine has it too.
+            // A write that timed out was done, because the whole record equals the one that was sent. The token proves nothing,
+            // because a copy of this machine has it too.
             (Some(_), Some(sent)) => {
                 let (bound, text) = held.sent.swap_remove(sent);
                 self.extended(bound, text, now);
@@ -269,11 +276,11 @@ impl Protocol {
 mod tests {
     use super::super::{Do, Reply, Terms};
     use super::*;
-    use crate::store::Swapped;
+    use frazil_store::Swapped;
 
     /// A record may hold any number, and a lease begins and continues from this one.
     #[test]
-    fn a_version_after_which_there_is_hardly_one_is_no_end() {
+    fn version_near_the_maximum_does_not_end_the_slot() {
         for (disposable, tenure) in [(false, "free"), (false, "held"), (true, "count")] {
             let terms = Terms::of_a_test("time:41@1ms node:2 sequence:12 epoch:2025-01-01", disposable);
             let record = format!("1 {tenure} token=7 version={} bound=1 holder=x:1", u64::MAX - 1);

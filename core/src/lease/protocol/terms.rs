@@ -2,9 +2,9 @@
 
 use super::super::candidates::Candidates;
 use super::super::overlap::Overlap;
-use crate::error::{login_hint, shell_word};
-use crate::layout::Layout;
-use crate::store::{Loaded, Swap, Swapped, Which};
+use crate::id::layout::Layout;
+use frazil_base::error::{login_hint, shell_word};
+use frazil_store::{Loaded, Swap, Swapped, Which};
 use std::sync::Arc;
 
 /// The settings of a lease, from its spec and its store.
@@ -20,7 +20,7 @@ pub(crate) struct Terms {
     pub(crate) renew_ms: u64,
     /// A: the largest drift allowed, and 2 s.
     pub(crate) allowance_ms: u64,
-    /// The number of ticks that stamps may run ahead of the clock, and behind it.
+    /// The number of ticks by which stamps may be ahead of the clock, or late.
     pub(crate) ahead_ticks: u64,
     pub(crate) lag_ticks: u64,
     /// True if the store has a clock.
@@ -39,12 +39,12 @@ impl Terms {
         format!("`{} {option}`{}", self.nodes, login_hint(&self.nodes))
     }
 
-    /// The remedy if no clock tells when the store was replaced.
+    /// The remedy if no clock shows when the store was replaced.
     pub(crate) fn acceptance(&self) -> String {
         format!("when no process uses the old one any more, run {}", self.command("--accept"))
     }
 
-    /// The command that says that no ID of the namespace was ever issued.
+    /// The command by which an operator states that no ID of the namespace was ever issued.
     pub(crate) fn beginning(&self) -> String {
         self.command(&format!("--begin {}", self.line))
     }
@@ -79,12 +79,12 @@ impl Terms {
     }
 }
 
-/// The instant of a step.
+/// The time of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     /// The tick that this machine's clock shows.
     pub(crate) tick: u64,
-    /// A clock that only goes forward.
+    /// A clock that never goes back.
     pub(crate) mono_ms: u64,
     /// The stamp that the generator would issue next; 0 before it has one.
     pub(crate) next: u64,
@@ -97,12 +97,12 @@ pub(crate) enum Do {
     Swap(Arc<Swap>),
     /// The write that releases a slot, which may be sent twice.
     ///
-    /// It compares the whole record, whose token and version no other record of the slot has. So if the first write was done, the second
-    /// one changes nothing. And if another process has taken the number since, it cannot free that process's number.
+    /// It compares the whole record, whose token and version no other record of the slot has. So the second write changes nothing if the
+    /// first one was done, and cannot free the number if another process has taken it since.
     Release(Arc<Swap>),
     /// A note for operators, beside the namespace.
     Note(Overlap),
-    /// Nothing before this instant of the clock that only goes forward.
+    /// Nothing before this time of the monotonic clock.
     Rest(u64),
 }
 
@@ -118,7 +118,7 @@ pub(crate) enum Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) node: u64,
-    /// Tells two grants of the same number apart.
+    /// Distinguishes two grants of the same number.
     pub(crate) token: u64,
     pub(crate) first: u64,
     pub(crate) bound: u64,

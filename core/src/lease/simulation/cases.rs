@@ -1,18 +1,19 @@
-//! Courses of events in a process or two, step by step: the worker, the generator and the handles as they ship, on a store that
-//! answers within a millisecond, or not at all. One file, because every case needs the laboratory at its head.
+//! Sequences of events in one or two processes, step by step. The worker, the generator and the
+//! handles are those that ship. The store answers within a millisecond, or not at all. One file,
+//! because every case needs the lab at its head.
 
-use super::super::calls::Call;
+use super::super::calls::StoreCall;
 use super::super::contract::{Contract, Times};
 use super::super::overlap::Overlap;
 use super::super::protocol::{Do, Reply};
 use super::super::record::{Slot, Tenure};
-use super::super::worker::{Next, locked};
+use super::super::worker::{WorkerAction, locked};
 use super::program::{Program, Spans};
 use super::store::{Kind, SimStore};
-use crate::error::{Error, ErrorKind};
-use crate::layout::Layout;
-use crate::policy::{Policies, Reaction, Start};
-use crate::store::{Address, Key, Swap, Which};
+use crate::generator::policy::{Policies, Reaction, Start};
+use crate::id::layout::Layout;
+use frazil_base::error::{Error, ErrorKind};
+use frazil_store::{Address, Key, Swap, Which};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,29 +33,37 @@ fn contract(node: Option<u64>, bits: u32, policies: Policies) -> Arc<Contract> {
 }
 
 /// A store and the time.
-struct Lab {
+struct TestBench {
     store: SimStore,
     at: u64,
     asked: usize,
-    /// The round trips: several calls may go in one.
+    /// The number of round trips.
     rounds: usize,
     noted: Vec<Overlap>,
-    /// Fails a call, and with it all that go along.
-    spoils: fn(&Do) -> Option<Error>,
+    /// Returns the error that a call, and all calls made together with it, fail with.
+    fails: fn(&Do) -> Option<Error>,
     /// The time that each call takes.
     takes_ms: u64,
 }
 
-impl Lab {
+impl TestBench {
     fn new() -> Self {
-        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0, rounds: 0, noted: Vec::new(), spoils: |_| None, takes_ms: 1 }
+        TestBench {
+            store: SimStore::new(Kind::Clocked, false),
+            at: 0,
+            asked: 0,
+            rounds: 0,
+            noted: Vec::new(),
+            fails: |_| None,
+            takes_ms: 1,
+        }
     }
 
     fn set_clocks(&self, program: &Program) {
         program.set_clocks(self.at, BEGIN_MS + self.at as i64);
     }
 
-    /// Lets the threads of a process do what is due within so many milliseconds.
+    /// Makes the threads of a process do everything that is due within this number of milliseconds.
     fn drive(&mut self, program: &mut Program, ms: u64) {
         let end = self.at + ms;
         while self.at < end {
@@ -64,10 +73,10 @@ impl Lab {
             for thread in (0..program.threads.len()).rev() {
                 let worker = Arc::clone(&program.threads[thread].worker);
                 match worker.next(program.process()) {
-                    Next::Ask(calls) => {
+                    WorkerAction::Ask(calls) => {
                         wake = self.at + 1;
                         self.rounds += 1;
-                        let spoilt = calls.iter().find_map(|call| (self.spoils)(&call.what));
+                        let spoilt = calls.iter().find_map(|call| (self.fails)(&call.what));
                         let reply = |call| spoilt.clone().map_or_else(|| self.ask(call), Err);
                         let replies = calls.iter().map(reply).collect();
                         if self.takes_ms > 1 {
@@ -77,12 +86,12 @@ impl Lab {
                         }
                         worker.done(&calls, replies, program.process());
                     }
-                    Next::Rest(until) => {
+                    WorkerAction::Rest(until) => {
                         wake = wake.min((self.at + until.saturating_sub(program.process().environment.mono_ms())).max(self.at + 1))
                     }
-                    Next::End if program.retire(&worker) => drop(program.threads.remove(thread)),
-                    Next::End => wake = self.at + 1,
-                    Next::Attend(_) => unreachable!("there are no tags"),
+                    WorkerAction::End if program.retire(&worker) => drop(program.threads.remove(thread)),
+                    WorkerAction::End => wake = self.at + 1,
+                    WorkerAction::Attend(_) => unreachable!("a lease has no tags"),
                 }
             }
             program.note_tokens();
@@ -91,7 +100,7 @@ impl Lab {
         self.set_clocks(program);
     }
 
-    fn ask(&mut self, call: &Call) -> crate::Result<Reply> {
+    fn ask(&mut self, call: &StoreCall) -> crate::Result<Reply> {
         self.asked += 1;
         if !self.store.reachable {
             return Err(Error::new(ErrorKind::StoreUnreachable, "store=memory: no answer"));
@@ -104,18 +113,18 @@ impl Lab {
                 self.noted.push(overlap.clone());
                 Reply::Noted
             }
-            Do::Rest(_) => unreachable!("a rest is no call"),
+            Do::Rest(_) => unreachable!("a rest is not a call"),
         })
     }
 
-    /// The call by which a process extends its lease, once that is due.
-    fn renewal(&mut self, program: &mut Program) -> Vec<Call> {
+    /// The call that extends a process's lease, once that is due.
+    fn renewal(&mut self, program: &mut Program) -> Vec<StoreCall> {
         self.drive(program, 2 * RENEW_MS);
         let worker = Arc::clone(&program.threads[0].worker);
-        let Next::Rest(due) = worker.next(program.process()) else { panic!("a renewal is due later") };
+        let WorkerAction::Rest(due) = worker.next(program.process()) else { panic!("a renewal is due later") };
         self.at += due - program.process().environment.mono_ms();
         self.set_clocks(program);
-        let Next::Ask(calls) = worker.next(program.process()) else { panic!("a renewal is due") };
+        let WorkerAction::Ask(calls) = worker.next(program.process()) else { panic!("a renewal is due") };
         calls
     }
 
@@ -136,8 +145,8 @@ fn mint(program: &mut Program) -> crate::Result<(u64, u64, u64)> {
 }
 
 #[test]
-fn a_new_lease_is_used_at_once_where_the_clock_went_back() {
-    let mut lab = Lab::new();
+fn new_lease_is_used_at_once_where_the_clock_went_back() {
+    let mut lab = TestBench::new();
     let ahead = Policies { rollback: Reaction::Ahead(Some(10 * MINUTES)), ..POLITE };
     let mut parent = lab.open(1, contract(None, 4, ahead));
     mint(&mut parent).unwrap();
@@ -159,8 +168,8 @@ fn a_new_lease_is_used_at_once_where_the_clock_went_back() {
 }
 
 #[test]
-fn who_may_not_wait_asks_again_and_finds_what_was_leased() {
-    let mut lab = Lab::new();
+fn probe_finds_the_lease_when_it_retries() {
+    let mut lab = TestBench::new();
     let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
     lab.set_clocks(&program);
     let mut polls = 0;
@@ -176,8 +185,8 @@ fn who_may_not_wait_asks_again_and_finds_what_was_leased() {
 }
 
 #[test]
-fn who_may_not_wait_is_told_what_went_wrong() {
-    let mut lab = Lab::new();
+fn probe_gets_the_error_when_it_retries() {
+    let mut lab = TestBench::new();
     lab.store.reachable = false;
     let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
     lab.set_clocks(&program);
@@ -186,25 +195,25 @@ fn who_may_not_wait_is_told_what_went_wrong() {
     assert_eq!(program.try_open().unwrap_err().kind(), ErrorKind::StoreUnreachable);
     let asked = lab.asked;
     lab.drive(&mut program, 30_000);
-    assert!(lab.asked <= asked + 1, "nobody wants it any more");
+    assert!(lab.asked <= asked + 1, "no caller wants it any more");
 }
 
 #[test]
-fn a_number_that_nobody_comes_back_for_is_given_back() {
-    let mut lab = Lab::new();
+fn unclaimed_number_is_released() {
+    let mut lab = TestBench::new();
     let mut program = Program::new(1, contract(Some(3), 4, POLITE), 1, 0);
     lab.set_clocks(&program);
     assert!(program.try_open().is_err());
     lab.drive(&mut program, 30_000);
     assert!(program.threads.is_empty(), "its worker has ended");
-    assert!(lab.store.load(crate::store::Which::One(3), BEGIN_MS).slots[0].1.starts_with("1 free "));
+    assert!(lab.store.load(frazil_store::Which::One(3), BEGIN_MS).slots[0].1.starts_with("1 free "));
     let mut other = lab.open(2, contract(Some(3), 4, POLITE));
     mint(&mut other).unwrap();
 }
 
 #[test]
-fn callers_who_go_leave_nothing_behind() {
-    let mut lab = Lab::new();
+fn callers_that_leave_keep_no_lease() {
+    let mut lab = TestBench::new();
     lab.store.reachable = false;
     let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
     lab.set_clocks(&program);
@@ -218,10 +227,11 @@ fn callers_who_go_leave_nothing_behind() {
     assert!(program.threads.is_empty(), "its worker has ended");
 }
 
-/// The child's number is still looked for when another thread opens the same and the inherited handle is closed.
+/// A forked child still looks for a number when another of its threads opens the same spec, and the
+/// inherited handle is closed.
 #[test]
-fn a_forked_child_has_one_worker_whatever_it_opens_and_closes() {
-    let mut lab = Lab::new();
+fn forked_child_has_one_worker() {
+    let mut lab = TestBench::new();
     let one = || contract(None, 1, POLITE);
     let parent = lab.open(1, one());
     let mut other = lab.open(2, one());
@@ -250,18 +260,19 @@ fn a_forked_child_has_one_worker_whatever_it_opens_and_closes() {
 }
 
 #[test]
-fn nothing_is_leased_for_what_was_closed() {
-    let mut lab = Lab::new();
+fn closed_generator_leases_nothing() {
+    let mut lab = TestBench::new();
     let mut parent = lab.open(1, contract(None, 4, POLITE));
     let mut child = parent.fork(2);
     lab.set_clocks(&child);
-    // A call of the child that began before the last handle was closed comes to the worker afterwards.
+    // A call of the child that began before the last handle was closed reaches the worker
+    // afterwards.
     let shared = child.shared(0);
     child.close(0);
     assert_eq!(Program::room(&child, &shared).unwrap_err().kind(), ErrorKind::Closed);
     lab.drive(&mut child, 5_000);
     assert!(child.grants().is_empty() && child.threads.is_empty());
-    // As in the parent, where the lease task is there.
+    // The parent, which has the lease task, behaves the same way.
     let shared = parent.shared(0);
     parent.close(0);
     assert_eq!(Program::room(&parent, &shared).unwrap_err().kind(), ErrorKind::Closed);
@@ -270,8 +281,8 @@ fn nothing_is_leased_for_what_was_closed() {
 }
 
 #[test]
-fn a_renewal_gives_up_what_waits_for_its_time_too() {
-    let mut lab = Lab::new();
+fn release_node_also_releases_a_lease_that_has_not_begun() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     let before = program.grants()[0];
     program.renew(0, u64::MAX);
@@ -287,8 +298,8 @@ fn a_renewal_gives_up_what_waits_for_its_time_too() {
 }
 
 #[test]
-fn a_lease_that_is_extended_goes_on() {
-    let mut lab = Lab::new();
+fn extended_lease_continues() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     let in_use = |program: &Program| {
         let shared = program.shared(0);
@@ -298,12 +309,12 @@ fn a_lease_that_is_extended_goes_on() {
     let before = in_use(&program);
     lab.drive(&mut program, 10 * RENEW_MS);
     let after = in_use(&program);
-    assert_eq!(after.0, before.0, "it takes no other one's place, which would cost memory each time");
+    assert_eq!(after.0, before.0, "the lease is not replaced, which would cost memory each time");
     assert!(after.1 > before.1, "its bound moves on");
 }
 
 #[test]
-fn an_opener_waits_for_as_long_as_a_killed_holder_may_keep_it() {
+fn opener_waits_for_as_long_as_a_killed_holder_may_keep_it() {
     let contract = contract(None, 4, POLITE);
     let terms = &contract.terms;
     assert_eq!((terms.window_ms, terms.allowance_ms, terms.renew_ms), (3_000, 2_000, RENEW_MS));
@@ -312,16 +323,16 @@ fn an_opener_waits_for_as_long_as_a_killed_holder_may_keep_it() {
 }
 
 #[test]
-fn a_worker_whose_thread_is_about_to_end_is_used_again() {
-    let mut lab = Lab::new();
+fn worker_whose_thread_is_about_to_end_is_used_again() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     program.close(0);
     lab.drive(&mut program, 500);
     let worker = Arc::clone(&program.threads[0].worker);
     lab.at += 5_000;
     lab.set_clocks(&program);
-    assert!(matches!(worker.next(program.process()), Next::End));
-    // Somebody comes before the thread has told that it ends.
+    assert!(matches!(worker.next(program.process()), WorkerAction::End));
+    // A caller comes before the thread has reported its end.
     program.open(Some(u64::MAX));
     assert!(!program.retire(&worker));
     lab.drive(&mut program, 50);
@@ -330,14 +341,15 @@ fn a_worker_whose_thread_is_about_to_end_is_used_again() {
 }
 
 #[test]
-fn a_renewal_ends_the_wishes_of_calls_that_are_over() {
+fn renewal_drops_the_wishes_of_ended_calls() {
     for first in [true, false] {
-        let mut lab = Lab::new();
+        let mut lab = TestBench::new();
         let mut program = lab.open(1, contract(None, 4, POLITE));
         program.renew(0, u64::MAX);
         lab.drive(&mut program, 50);
         program.look(lab.at);
-        // A call that may not wait fails, and nobody calls any more: the machine is about to be copied.
+        // A call that may not wait fails, and no other call follows, because the machine is about
+        // to be copied.
         assert_eq!(mint(&mut program).unwrap_err().kind(), ErrorKind::WouldBlock);
         if first {
             lab.drive(&mut program, 1);
@@ -353,16 +365,16 @@ fn a_renewal_ends_the_wishes_of_calls_that_are_over() {
     }
 }
 
-/// A machine is copied while a renewal is under way; its reply comes in both.
+/// A machine is copied during a renewal. The reply arrives in both copies.
 #[test]
-fn what_is_under_way_in_a_copy_is_its_originals() {
-    let mut lab = Lab::new();
+fn copy_ignores_calls_of_its_original() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     let (node, ..) = mint(&mut program).unwrap();
     lab.at += RENEW_MS;
     lab.set_clocks(&program);
     let worker = Arc::clone(&program.threads[0].worker);
-    let Next::Ask(calls) = worker.next(program.process()) else { panic!("a renewal is due") };
+    let WorkerAction::Ask(calls) = worker.next(program.process()) else { panic!("a renewal is due") };
     let (mut copy, original) = program.noticed_copy(2);
     lab.set_clocks(&copy);
     let reply: Vec<_> = calls.iter().map(|call| lab.ask(call)).collect();
@@ -371,7 +383,7 @@ fn what_is_under_way_in_a_copy_is_its_originals() {
     let (bound, asked) = (bounds(), lab.asked);
     for thread in &threads {
         thread.done(&calls, reply.clone(), &original.process);
-        assert!(matches!(thread.next(&original.process), Next::Rest(0)), "its thread looks whose it is");
+        assert!(matches!(thread.next(&original.process), WorkerAction::Rest(0)), "its thread looks whose it is");
     }
     assert_eq!(bounds(), bound, "a bound that was confirmed to the original");
     assert!(mint(&mut copy).is_err(), "it has to lease first");
@@ -382,12 +394,12 @@ fn what_is_under_way_in_a_copy_is_its_originals() {
 
     worker.done(&calls, reply, program.process());
     lab.drive(&mut program, 10 * RENEW_MS);
-    assert_eq!(mint(&mut program).unwrap().0, node, "the original goes on");
+    assert_eq!(mint(&mut program).unwrap().0, node, "the original continues");
 }
 
 #[test]
-fn a_renewal_gives_up_what_is_kept_for_an_opener() {
-    let mut lab = Lab::new();
+fn release_node_also_releases_an_unclaimed_number() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     program.contract = contract(Some(3), 4, POLITE);
     assert!(program.try_open().is_err(), "it may not wait, and the machine is copied before it comes back");
@@ -400,8 +412,8 @@ fn a_renewal_gives_up_what_is_kept_for_an_opener() {
 }
 
 #[test]
-fn an_opener_is_told_that_the_clock_stands_before_the_epoch() {
-    let mut lab = Lab::new();
+fn open_reports_a_clock_before_the_epoch() {
+    let mut lab = TestBench::new();
     let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
     program.offset_ms = -10 * 365 * 86_400_000;
     lab.set_clocks(&program);
@@ -412,8 +424,8 @@ fn an_opener_is_told_that_the_clock_stands_before_the_epoch() {
 }
 
 #[test]
-fn what_nobody_has_open_is_in_conflict_with_nothing() {
-    let mut lab = Lab::new();
+fn number_without_handles_is_not_in_conflict() {
+    let mut lab = TestBench::new();
     let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
     lab.set_clocks(&program);
     assert!(program.try_open().is_err(), "it may not wait, and does not come back");
@@ -427,8 +439,8 @@ fn what_nobody_has_open_is_in_conflict_with_nothing() {
 }
 
 #[test]
-fn who_comes_back_after_some_seconds_finds_a_number_too() {
-    let mut lab = Lab::new();
+fn probe_finds_the_number_after_some_seconds() {
+    let mut lab = TestBench::new();
     let layout = Layout::parse("time:41@1ms node:4 sequence:4 epoch:2025-01-01").unwrap();
     let times = Times { window_ms: None, renew_ms: Some(RENEW_MS) };
     let address = Address::parse("memory").unwrap();
@@ -444,28 +456,29 @@ fn who_comes_back_after_some_seconds_finds_a_number_too() {
 }
 
 #[test]
-fn who_waits_for_a_lease_that_begins_later_does_not_load_the_store() {
-    let mut lab = Lab::new();
+fn waiting_for_a_later_lease_makes_no_calls() {
+    let mut lab = TestBench::new();
     let policies = Policies { exhausted: Reaction::Ahead(Some(60_000)), ..POLITE };
     let mut program = lab.open(1, contract(Some(3), 4, policies));
-    // The store is away until the stamps have come to the bound.
+    // The store is away until the stamps have reached the bound.
     lab.at += 5_000;
     lab.set_clocks(&program);
     program.mint(0, 1 << 30, &mut Spans::new()).unwrap();
-    // It forgot the lease, as after somebody took it and gave it back; and the clock goes back a little.
-    let loaded = lab.store.load(crate::store::Which::One(3), BEGIN_MS);
+    // The store forgot the lease, as if another process had taken and released it, and the clock
+    // goes back a little.
+    let loaded = lab.store.load(frazil_store::Which::One(3), BEGIN_MS);
     let text = loaded.slots[0].1.clone();
     let slot = Slot { tenure: Tenure::Free, token: 7, version: 99, ..Slot::parse(3, &text).unwrap() };
     let swap = Swap {
         meta: loaded.meta,
         server: loaded.server,
-        key: crate::store::Key::Slot(3),
+        key: frazil_store::Key::Slot(3),
         old: Some(text),
         new: slot.to_string(),
         earliest_ms: i64::MIN,
         latest_ms: i64::MAX,
     };
-    assert_eq!(lab.store.swap(&swap, BEGIN_MS), crate::store::Swapped::Done);
+    assert_eq!(lab.store.swap(&swap, BEGIN_MS), frazil_store::Swapped::Done);
     program.offset_ms = -3_000;
     lab.set_clocks(&program);
     program.ensure(0, u64::MAX);
@@ -475,10 +488,11 @@ fn who_waits_for_a_lease_that_begins_later_does_not_load_the_store() {
     assert!(lab.asked - asked < 20, "asked {} times in 2 s", lab.asked - asked);
 }
 
-/// A store without a clock lets a process whose clock is ahead issue IDs there while nobody else is alive.
+/// Without a clock in the store, a process whose clock is ahead can issue IDs while no other
+/// process is alive.
 #[test]
-fn who_waits_for_a_lease_that_begins_later_is_told_so() {
-    let mut lab = Lab::new();
+fn waiting_for_a_later_lease_is_explained() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     program.observe(0, program.id_ahead(1).unwrap());
     program.offset_ms = -(5 * MINUTES as i64);
@@ -495,14 +509,14 @@ fn who_waits_for_a_lease_that_begins_later_is_told_so() {
 }
 
 #[test]
-fn whoever_waits_is_told_what_went_wrong() {
-    let mut lab = Lab::new();
+fn waiting_caller_gets_the_error() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     lab.store.reachable = false;
     program.renew(0, u64::MAX);
     lab.drive(&mut program, 50);
     program.look(lab.at);
-    assert!(!program.is_opening(), "the lease has ended, whether the store could be told or not");
+    assert!(!program.is_opening(), "the lease has ended, whether the store got the release or not");
     let mut other = Program::new(2, contract(None, 4, POLITE), 2, 0);
     lab.set_clocks(&other);
     program.ensure(0, u64::MAX);
@@ -510,14 +524,14 @@ fn whoever_waits_is_told_what_went_wrong() {
     for program in [&mut program, &mut other] {
         lab.drive(program, 2 * RENEW_MS);
         program.look(lab.at);
-        assert!(!program.is_opening(), "nobody is left to wait");
+        assert!(!program.is_opening(), "no caller is left to wait");
     }
     assert_eq!(other.handles(), 0);
 }
 
 #[test]
-fn who_comes_after_a_failure_was_told_makes_a_new_attempt() {
-    let mut lab = Lab::new();
+fn open_after_a_reported_failure_makes_a_new_attempt() {
+    let mut lab = TestBench::new();
     let mut other = lab.open(1, contract(Some(3), 4, POLITE));
     let mut program = Program::new(2, contract(Some(3), 4, POLITE), 2, 0);
     lab.set_clocks(&program);
@@ -533,7 +547,7 @@ fn who_comes_after_a_failure_was_told_makes_a_new_attempt() {
     assert!(!program.is_opening() && program.handles() == 0, "the number is held");
     other.close(0);
     lab.drive(&mut other, 20);
-    // Before the worker has looked at its lease tasks again.
+    // The caller comes before the worker has looked at its lease tasks again.
     program.open(Some(u64::MAX));
     lab.drive(&mut program, 2_000);
     program.look(lab.at);
@@ -541,8 +555,8 @@ fn who_comes_after_a_failure_was_told_makes_a_new_attempt() {
 }
 
 #[test]
-fn a_number_is_opened_again_as_soon_as_it_is_given_back() {
-    let mut lab = Lab::new();
+fn number_is_opened_again_as_soon_as_it_is_released() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(Some(3), 4, POLITE));
     for _ in 0..20 {
         mint(&mut program).unwrap();
@@ -555,8 +569,8 @@ fn a_number_is_opened_again_as_soon_as_it_is_given_back() {
 }
 
 #[test]
-fn since_when_attempts_fail_is_kept_until_one_succeeds() {
-    let mut lab = Lab::new();
+fn start_of_failures_is_kept_until_a_success() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     let trouble = |program: &Program| program.shared(0).leased.as_ref().unwrap().status.load().trouble.clone();
     assert_eq!(trouble(&program), None);
@@ -572,7 +586,7 @@ fn since_when_attempts_fail_is_kept_until_one_succeeds() {
     assert_eq!(trouble(&program), None);
 }
 
-/// The reason why its first lease is unhealthy.
+/// The reason why the first lease of a process is unhealthy.
 fn trouble(program: &Program) -> Option<String> {
     program.shared(0).leased.as_ref().unwrap().status.load().trouble.as_ref().map(|(error, _)| error.to_string())
 }
@@ -580,7 +594,7 @@ fn trouble(program: &Program) -> Option<String> {
 /// A process with 64 leases.
 const LEASES: usize = 64;
 
-fn many(lab: &mut Lab) -> Program {
+fn many(lab: &mut TestBench) -> Program {
     let mut program = Program::new(1, contract(Some(0), 6, POLITE), 1, 0);
     for node in 0..LEASES {
         program.contract = contract(Some(node as u64), 6, POLITE);
@@ -593,21 +607,22 @@ fn many(lab: &mut Lab) -> Program {
     program
 }
 
-/// The record of one lease cannot be read, or is locked: some databases answer none of what was asked with it.
+/// The record of one lease cannot be read, or is locked. Then some databases answer none of the
+/// calls of the round trip.
 #[test]
-fn a_call_that_fails_those_beside_it_keeps_no_other_lease_from_being_renewed() {
+fn call_that_fails_its_batch_does_not_stop_other_renewals() {
     fn unreadable(what: &Do) -> Option<Error> {
         let is_it = matches!(what, Do::Load(Which::One(7))) || matches!(what, Do::Swap(swap) if swap.key == Key::Slot(7));
-        is_it.then(|| Error::new(ErrorKind::StoreCorrupt, "store=memory: the record is no text"))
+        is_it.then(|| Error::new(ErrorKind::StoreCorrupt, "store=memory: the record is not text"))
     }
     fn locked(what: &Do) -> Option<Error> {
         let is_it = matches!(what, Do::Swap(swap) if swap.key == Key::Slot(7));
         is_it.then(|| Error::new(ErrorKind::StoreUnreachable, "store=memory: the record is locked"))
     }
-    for spoils in [unreadable, locked] {
-        let mut lab = Lab::new();
+    for fails in [unreadable, locked] {
+        let mut lab = TestBench::new();
         let mut program = many(&mut lab);
-        lab.spoils = spoils;
+        lab.fails = fails;
         for second in 0..30 {
             lab.drive(&mut program, RENEW_MS);
             for at in 0..LEASES {
@@ -621,7 +636,7 @@ fn a_call_that_fails_those_beside_it_keeps_no_other_lease_from_being_renewed() {
 
 #[test]
 fn leases_of_a_process_are_renewed_together() {
-    let mut lab = Lab::new();
+    let mut lab = TestBench::new();
     let mut program = many(&mut lab);
     let (asked, rounds) = (lab.asked, lab.rounds);
     lab.drive(&mut program, 10 * RENEW_MS);
@@ -630,14 +645,14 @@ fn leases_of_a_process_are_renewed_together() {
 }
 
 #[test]
-fn a_lease_whose_renewals_are_late_is_in_trouble_until_one_is_in_time() {
-    let mut lab = Lab::new();
+fn lease_whose_renewals_are_late_is_in_trouble_until_one_is_in_time() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     lab.drive(&mut program, 2 * RENEW_MS);
-    // As late as may be, and later: for the whole of this time the worker does something else.
+    // The renewal is late by the limit, or by more, because the worker is busy with something else.
     for (late_ms, is_late) in [(RENEW_MS, false), (RENEW_MS + 500, true)] {
         lab.drive(&mut program, RENEW_MS);
-        let Next::Rest(due) = program.threads[0].worker.next(program.process()) else { panic!("a renewal is due") };
+        let WorkerAction::Rest(due) = program.threads[0].worker.next(program.process()) else { panic!("a renewal is due") };
         lab.at += due - program.process().environment.mono_ms() + late_ms;
         lab.drive(&mut program, 2);
         let why = trouble(&program);
@@ -650,10 +665,10 @@ fn a_lease_whose_renewals_are_late_is_in_trouble_until_one_is_in_time() {
     }
 }
 
-/// The worker may have a long call to make, for another lease or a tag, before it looks at the lease again.
+/// The worker may make a long call, for another lease or a tag, before it looks at the lease again.
 #[test]
-fn a_call_that_failed_is_reported_before_the_next_is_made() {
-    let mut lab = Lab::new();
+fn call_that_failed_is_reported_before_the_next_is_made() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     let calls = lab.renewal(&mut program);
     let error = Error::new(ErrorKind::StoreUnreachable, "store=memory: no answer").retry_soon();
@@ -662,33 +677,34 @@ fn a_call_that_failed_is_reported_before_the_next_is_made() {
     assert_eq!(program.reason().as_deref(), Some("store=memory: no answer"));
 }
 
-/// A write is done, and its answer lost. A copy of the machine has the same token, and the same memory of what was sent.
+/// A write is done, and its answer is lost. A copy of the machine has the same token, and the same
+/// record of the sent writes.
 #[test]
-fn a_write_without_an_answer_is_adopted_in_the_process_that_sent_it_alone() {
-    let mut lab = Lab::new();
+fn unanswered_write_is_adopted_only_by_its_sender() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     let calls = lab.renewal(&mut program);
     let before = program.grant().unwrap();
-    assert!(matches!(lab.ask(&calls[0]), Ok(Reply::Swapped(crate::store::Swapped::Done))));
+    assert!(matches!(lab.ask(&calls[0]), Ok(Reply::Swapped(frazil_store::Swapped::Done))));
     let lost = Error::new(ErrorKind::StoreCorrupt, "store=memory: a group without its answers");
     program.threads[0].worker.done(&calls, vec![Err(lost)], program.process());
     let (mut copy, originals) = program.noticed_copy(2);
     lab.set_clocks(&copy);
     for worker in locked(&originals.map).values() {
-        assert!(matches!(worker.next(&originals.process), Next::Rest(0)), "a thread of the original's works in its copy");
+        assert!(matches!(worker.next(&originals.process), WorkerAction::Rest(0)), "a thread of the original's works in its copy");
     }
     copy.ensure(0, u64::MAX);
     lab.drive(&mut copy, 100);
-    assert!(copy.grant().is_some_and(|grant| grant.token != before.token), "the copy leases a number of its own");
+    assert!(copy.grant().is_some_and(|grant| grant.token != before.token), "the copy leases another number");
     lab.drive(&mut program, RENEW_MS / 2);
     let after = program.grant().unwrap();
-    assert!(after.token == before.token && after.bound > before.bound && trouble(&program).is_none(), "its own record stands in the store");
+    assert!(after.token == before.token && after.bound > before.bound && trouble(&program).is_none(), "the store has its own record");
 }
 
-/// No call is ever answered, as where a disk hangs: the thread cannot say so.
+/// No call is answered, as when a disk hangs, so the thread cannot report it.
 #[test]
-fn a_lease_whose_worker_hangs_is_unhealthy_before_it_is_used_up() {
-    let mut lab = Lab::new();
+fn lease_whose_worker_hangs_is_unhealthy_before_it_is_used_up() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     drop(lab.renewal(&mut program));
     let shared = program.shared(0);
@@ -699,10 +715,11 @@ fn a_lease_whose_worker_hangs_is_unhealthy_before_it_is_used_up() {
     }
 }
 
-/// A store falls silent, and calls are made one by one, as after slow ones: not every lease has its turn before it is used up.
+/// A store falls silent, and calls are made one by one, as after slow ones. Not every lease has its
+/// turn before it is used up.
 #[test]
 fn each_lease_of_a_silent_store_is_reported_before_it_is_used_up() {
-    let mut lab = Lab::new();
+    let mut lab = TestBench::new();
     let mut program = many(&mut lab);
     lab.store.reachable = false;
     lab.takes_ms = 4 * RENEW_MS / 5;
@@ -721,17 +738,17 @@ fn each_lease_of_a_silent_store_is_reported_before_it_is_used_up() {
 }
 
 #[test]
-fn the_leases_of_a_worker_that_broke_are_used_no_more() {
-    let mut lab = Lab::new();
+fn leases_of_a_broken_worker_are_not_used() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     mint(&mut program).unwrap();
     program.threads[0].worker.abandon();
-    assert!(mint(&mut program).is_err(), "nobody extends it, and another process may have it when its bound has passed");
+    assert!(mint(&mut program).is_err(), "it is not extended, and another process may take it when its bound has passed");
 }
 
 #[test]
-fn a_worker_that_broke_has_answered_whoever_waited() {
-    let mut lab = Lab::new();
+fn broken_worker_has_answered_its_callers() {
+    let mut lab = TestBench::new();
     lab.store.reachable = false;
     let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
     lab.set_clocks(&program);
@@ -739,26 +756,28 @@ fn a_worker_that_broke_has_answered_whoever_waited() {
     program.start_threads();
     program.threads[0].worker.abandon();
     program.look(lab.at);
-    assert!(!program.is_opening(), "it goes on to a worker that lives");
+    assert!(!program.is_opening(), "it continues with a live worker");
 }
 
 #[test]
-fn an_answer_that_nobody_took_keeps_no_number() {
-    let mut lab = Lab::new();
+fn untaken_answer_releases_its_number() {
+    let mut lab = TestBench::new();
     let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
     lab.set_clocks(&program);
     program.open(Some(u64::MAX));
     program.open(Some(u64::MAX));
     lab.drive(&mut program, 100);
     assert_eq!(program.grants().len(), 1, "both have their answer");
-    // They are cancelled before they look; the number is kept for who may come back.
+    // The calls are cancelled before they see their answers. The number is kept for a caller that
+    // may retry.
     program.close_all();
     lab.drive(&mut program, 15_000);
     assert!(program.grants().is_empty() && program.threads.is_empty());
 }
 
-/// Two processes with number 3, of which the first has minted beside the second: its record was removed.
-fn twice(lab: &mut Lab) -> (Program, Program) {
+/// Makes two processes with number 3. The first one minted beside the second, because its record
+/// was removed.
+fn twice(lab: &mut TestBench) -> (Program, Program) {
     let mut program = lab.open(1, contract(Some(3), 4, POLITE));
     mint(&mut program).unwrap();
     lab.store.remove(3);
@@ -768,14 +787,14 @@ fn twice(lab: &mut Lab) -> (Program, Program) {
     (program, other)
 }
 
-/// Notes for operators.
-fn noted(lab: &Lab) -> Vec<(u64, &str, &str)> {
+/// The notes for operators.
+fn noted(lab: &TestBench) -> Vec<(u64, &str, &str)> {
     lab.noted.iter().map(|overlap| (overlap.node, overlap.holder.as_str(), overlap.by.as_str())).collect()
 }
 
 #[test]
-fn a_lease_whose_record_was_removed_is_used_no_more() {
-    let mut lab = Lab::new();
+fn lease_whose_record_was_removed_ends() {
+    let mut lab = TestBench::new();
     let (mut program, mut other) = twice(&mut lab);
     lab.drive(&mut program, RENEW_MS + 100);
     assert!(mint(&mut program).is_err(), "another process has the number, and its bound lies ahead");
@@ -785,9 +804,9 @@ fn a_lease_whose_record_was_removed_is_used_no_more() {
 }
 
 #[test]
-fn a_removed_record_is_noted_also_by_a_process_that_closes() {
+fn removed_record_is_noted_by_a_closing_process() {
     for reachable in [true, false] {
-        let mut lab = Lab::new();
+        let mut lab = TestBench::new();
         let (mut program, _other) = twice(&mut lab);
         while mint(&mut program).is_ok() {
             lab.drive(&mut program, 1);
@@ -796,20 +815,20 @@ fn a_removed_record_is_noted_also_by_a_process_that_closes() {
         lab.store.reachable = reachable;
         lab.drive(&mut program, 10 * RENEW_MS);
         assert_eq!(noted(&lab).len(), usize::from(reachable));
-        assert_eq!(program.lease_tasks(), 0, "one attempt is enough where nobody is left");
+        assert_eq!(program.lease_tasks(), 0, "one attempt is enough without callers");
     }
 }
 
 #[test]
-fn a_removed_record_is_noted_also_after_the_bound_has_passed() {
-    let mut lab = Lab::new();
+fn removed_record_is_noted_also_after_the_bound_has_passed() {
+    let mut lab = TestBench::new();
     let (mut program, mut other) = twice(&mut lab);
     lab.drive(&mut other, 60 * RENEW_MS);
     lab.drive(&mut program, 100);
     assert_eq!(noted(&lab), [(3, "sim:1", "sim:2")]);
 
-    // One that was paused, whose number another process took in its turn, has nothing to note.
-    let mut lab = Lab::new();
+    // A process that was paused until another took its number after the bound has nothing to note.
+    let mut lab = TestBench::new();
     let mut paused = lab.open(1, contract(Some(3), 4, POLITE));
     mint(&mut paused).unwrap();
     lab.at += 60 * RENEW_MS;
@@ -819,11 +838,11 @@ fn a_removed_record_is_noted_also_after_the_bound_has_passed() {
     assert!(mint(&mut paused).is_err() && noted(&lab).is_empty());
 }
 
-/// A folder or a namespace that is removed takes the first record with it, too.
+/// Removing a folder or a namespace removes the meta record, too.
 #[test]
-fn a_namespace_that_was_removed_and_begun_anew_ends_its_leases() {
+fn namespace_that_was_removed_and_begun_anew_ends_its_leases() {
     for (passed, kind) in [(false, Kind::Clocked), (true, Kind::Clocked), (false, Kind::Clockless), (true, Kind::Clockless)] {
-        let mut lab = Lab { store: SimStore::new(kind, false), ..Lab::new() };
+        let mut lab = TestBench { store: SimStore::new(kind, false), ..TestBench::new() };
         let mut program = lab.open(1, contract(Some(3), 4, POLITE));
         mint(&mut program).unwrap();
         lab.store.wipe();
@@ -837,10 +856,10 @@ fn a_namespace_that_was_removed_and_begun_anew_ends_its_leases() {
     }
 }
 
-/// Nothing keeps the next process above the bound.
+/// No floor keeps the next process above the bound.
 #[test]
-fn a_lease_that_a_store_without_a_clock_has_lost_is_used_no_more() {
-    let mut lab = Lab { store: SimStore::new(Kind::Clockless, false), ..Lab::new() };
+fn lease_that_a_store_without_a_clock_has_lost_is_used_no_more() {
+    let mut lab = TestBench { store: SimStore::new(Kind::Clockless, false), ..TestBench::new() };
     let mut program = lab.open(1, contract(Some(3), 4, POLITE));
     mint(&mut program).unwrap();
     lab.store.wipe();
@@ -849,8 +868,8 @@ fn a_lease_that_a_store_without_a_clock_has_lost_is_used_no_more() {
 }
 
 #[test]
-fn calls_that_renew_all_the_time_keep_no_other_from_an_id() {
-    let mut lab = Lab::new();
+fn repeated_release_node_does_not_starve_other_calls() {
+    let mut lab = TestBench::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     program.renew(0, u64::MAX);
     lab.drive(&mut program, 10);

@@ -5,7 +5,7 @@ use crate::clock::{Clock, Counter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// All of it is set by the world; clones are the same clocks.
+/// The clocks of a process, set by the world. Clones share the clocks.
 #[derive(Clone, Default)]
 pub(super) struct Clocks {
     mono_ms: Arc<AtomicU64>,
@@ -34,7 +34,7 @@ impl Clocks {
     }
 }
 
-/// The environment of a simulated process; the world runs its workers, so that no thread is started.
+/// The environment of a simulated process. The world runs its workers, so no thread is started.
 pub(super) struct Simulated {
     pub(super) clocks: Clocks,
     pub(super) seeds: AtomicU64,

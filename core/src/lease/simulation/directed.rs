@@ -1,13 +1,13 @@
-//! Directed cases: errors that a random run cannot demand, step by step. One file, because every case drives its
-//! holders by the helpers at its head.
+//! Directed cases, step by step, for errors that a random run cannot be required to find. One file,
+//! because every case drives its holders by the helpers at its head.
 
 use super::super::candidates::Candidates;
 use super::super::protocol::{Do, Now, Protocol, Reply, Terms};
 use super::super::record::CLOCK_ERROR_MS;
 use super::super::record::Meta;
 use super::store::{Kind, SimStore};
-use crate::error::ErrorKind;
-use crate::store::{Key, Swap, Swapped, Which};
+use frazil_base::error::ErrorKind;
+use frazil_store::{Key, Swap, Swapped, Which};
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
 pub(super) const RENEW_MS: u64 = 1_000;
@@ -23,18 +23,26 @@ pub(super) fn protocol(seed: u64, disposable: bool) -> Protocol {
     Protocol::new(terms(disposable), "test:1", fastrand::Rng::with_seed(seed))
 }
 
-/// Lets a holder do all that is due until `until`, a millisecond a call; returns the time and every trouble on the way.
+/// Makes a holder do everything that is due until `until`, a millisecond for each call. Returns the
+/// errors.
 pub(super) fn drive(protocol: &mut Protocol, store: &mut SimStore, at: u64, until: u64) -> Vec<ErrorKind> {
     drive_ahead(protocol, store, at, until, None)
 }
 
 /// Terms of a process whose stamps lie this many ticks ahead of its clock.
 fn drive_ahead(protocol: &mut Protocol, store: &mut SimStore, at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
-    drive_off(protocol, store, at, until, ahead, 0)
+    drive_with_clock_error(protocol, store, at, until, ahead, 0)
 }
 
-/// A step on a machine whose clock is off.
-fn drive_off(protocol: &mut Protocol, store: &mut SimStore, mut at: u64, until: u64, ahead: Option<u64>, off_ms: i64) -> Vec<ErrorKind> {
+/// Makes a step on a machine whose clock is wrong.
+fn drive_with_clock_error(
+    protocol: &mut Protocol,
+    store: &mut SimStore,
+    mut at: u64,
+    until: u64,
+    ahead: Option<u64>,
+    off_ms: i64,
+) -> Vec<ErrorKind> {
     let mut troubles = Vec::new();
     while at < until {
         let true_ms = BEGIN_MS + at as i64;
@@ -57,7 +65,7 @@ fn drive_off(protocol: &mut Protocol, store: &mut SimStore, mut at: u64, until: 
 }
 
 pub(super) fn accept(store: &mut SimStore, at: u64) {
-    let loaded = store.load(Which::All, BEGIN_MS);
+    let loaded = store.load(Which::Page(0), BEGIN_MS);
     let old = loaded.meta.unwrap();
     let meta = Meta { nonce: 99, server: loaded.server.clone(), since_ms: BEGIN_MS + at as i64, ..Meta::parse(&old).unwrap() };
     let swap = Swap::of_meta(loaded.server, Some(old), meta.to_string(), i64::MAX);
@@ -68,14 +76,15 @@ pub(super) fn meta(store: &SimStore) -> Meta {
     Meta::parse(store.meta().unwrap()).unwrap()
 }
 
-/// The grant's first stamp lies in a tick after the floor of an incarnation that began at `since`.
+/// Returns whether the grant's first stamp is in a tick after the floor of an incarnation that
+/// began at `since`.
 pub(super) fn above_floor(protocol: &Protocol, since: u64) -> bool {
     let floor_ms = BEGIN_MS + (since + WINDOW_MS + ALLOWANCE_MS) as i64;
     protocol.grant().unwrap().first >> 4 > terms(false).layout.tick_of(floor_ms).unwrap()
 }
 
 #[test]
-fn a_store_without_a_clock_that_was_wiped_is_refused_by_who_knew_it() {
+fn wiped_store_without_a_clock_is_refused_by_a_process_that_knew_it() {
     let mut store = SimStore::new(Kind::Clockless, false);
     let mut first = protocol(1, false);
     assert!(drive(&mut first, &mut store, 0, 5_000).is_empty());
@@ -83,7 +92,7 @@ fn a_store_without_a_clock_that_was_wiped_is_refused_by_who_knew_it() {
     let troubles = drive(&mut first, &mut store, 5_000, 9_000);
     assert!(!troubles.is_empty() && troubles.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{troubles:?}");
     assert!(first.grant().is_none(), "another process may take the number at any time");
-    // Another process cannot know, and begins anew; the first does not follow.
+    // Another process cannot notice the loss, and begins anew. The first one does not follow.
     let mut second = protocol(2, false);
     assert!(drive(&mut second, &mut store, 9_000, 12_000).is_empty());
     let troubles = drive(&mut first, &mut store, 12_000, 16_000);
@@ -92,7 +101,7 @@ fn a_store_without_a_clock_that_was_wiped_is_refused_by_who_knew_it() {
 }
 
 #[test]
-fn a_restored_store_without_a_clock_is_used_again_once_it_is_accepted() {
+fn restored_store_without_a_clock_is_used_again_once_it_is_accepted() {
     let mut store = SimStore::new(Kind::Clockless, false);
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 5_000);
@@ -106,19 +115,19 @@ fn a_restored_store_without_a_clock_is_used_again_once_it_is_accepted() {
     accept(&mut store, 12_000);
     drive(&mut first, &mut store, 12_000, 30_000);
     drive(&mut fresh, &mut store, 12_000, 30_000);
-    assert_ne!(first.grant().unwrap().token, held.token, "what was held before is not gone on with");
+    assert_ne!(first.grant().unwrap().token, held.token, "the lease from before is not continued");
     assert!(above_floor(&first, 12_000) && above_floor(&fresh, 12_000));
     assert!(first.trouble().is_none() && fresh.trouble().is_none());
 }
 
 #[test]
-fn the_wait_for_the_floor_is_no_trouble() {
+fn waiting_for_the_floor_is_not_an_error() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let mut first = protocol(1, false);
     assert_eq!(drive(&mut first, &mut store, 0, 12_000), []);
     assert!(above_floor(&first, 0));
     store.wipe();
-    // It was paused until its bound had passed.
+    // The process was paused until its bound had passed.
     let troubles = drive(&mut first, &mut store, 20_000, 40_000);
     assert_eq!(troubles, []);
     assert!(above_floor(&first, 20_000));
@@ -138,7 +147,7 @@ fn disposable_numbers_end_with_the_store_that_counted_them() {
 }
 
 #[test]
-fn a_clock_that_jumps_is_held_against_the_others_also_after_an_error() {
+fn clock_that_jumps_is_compared_even_after_an_error() {
     let mut store = SimStore::new(Kind::Clockless, false);
     let (mut first, mut second) = (protocol(1, false), protocol(2, false));
     drive(&mut first, &mut store, 0, 3_000);
@@ -155,9 +164,10 @@ fn a_clock_that_jumps_is_held_against_the_others_also_after_an_error() {
     assert!(matches!(first.step(later), Do::Load(Which::Page(0))), "the others' bounds are looked at");
 }
 
-/// After an outage, a process that may have one number alone sees all of them before it doubts its own clock.
+/// After an outage, a process that may use only one number reads all leases before it doubts its
+/// own clock.
 #[test]
-fn old_leases_of_others_keep_nobody_from_the_only_number_that_it_may_have() {
+fn old_leases_of_others_do_not_block_the_only_allowed_number() {
     let mut store = SimStore::new(Kind::Clockless, false);
     let one_of = |seed, node| {
         let terms = Terms { candidates: Candidates::new(vec![(Some(node), 2)]), clock: false, ..terms(false) };
@@ -174,7 +184,7 @@ fn old_leases_of_others_keep_nobody_from_the_only_number_that_it_may_have() {
 }
 
 #[test]
-fn after_a_loss_one_of_two_copies_goes_on() {
+fn one_of_two_copies_continues_after_a_loss() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 20_000);
@@ -186,26 +196,27 @@ fn after_a_loss_one_of_two_copies_goes_on() {
     assert_eq!(first.grant().unwrap().token, held.token);
     drive(&mut copy, &mut store, 20_000, 22_500);
     let twice = copy.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound);
-    assert!(!twice, "duplicate on node {}: a copy goes on with the lease", held.node);
+    assert!(!twice, "duplicate on node {}: a copy continues the lease", held.node);
 }
 
 #[test]
-fn an_incarnation_with_an_equal_nonce_is_another() {
+fn incarnation_with_an_equal_nonce_is_another() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 20_000);
     let held = first.grant().unwrap();
     let saved = store.save();
     store.restore(saved, 0);
-    // A process that draws what the first one drew, as a fork does, begins the next incarnation.
+    // A process with the same random numbers as the first one, such as a fork, begins the next
+    // incarnation.
     drive(&mut protocol(1, false), &mut store, 20_000, 20_010);
     drive(&mut first, &mut store, 60_000, 62_000);
-    let goes_on = first.grant().is_some_and(|grant| grant.token == held.token);
-    assert!(!goes_on, "duplicate on node {}: a lease goes on long after its bound, and after a loss", held.node);
+    let continues = first.grant().is_some_and(|grant| grant.token == held.token);
+    assert!(!continues, "duplicate on node {}: a lease continues long after its bound, and after a loss", held.node);
 }
 
-/// A store that is lost twice: what an incarnation in between gives out begins at its floor, and an owner from
-/// before both losses may go on past that, with stamps that are ahead of its clock.
+/// A store is lost twice. The incarnation in between grants stamps from its floor on. An owner from
+/// before both losses may continue beyond that, with stamps ahead of its clock.
 #[test]
 fn nothing_is_taken_before_the_floor() {
     let mut store = SimStore::new(Kind::Lossy, false);
@@ -220,12 +231,13 @@ fn nothing_is_taken_before_the_floor() {
     store.wipe();
     drive(&mut between, &mut store, 30_000, 38_500);
     store.restore(saved, 0);
-    // Paused from here on, it will mint what it was granted, whatever the store says by then.
+    // From here on the process is paused. It will mint all that was granted, whatever the store
+    // answers then.
     let granted = between.grant();
     drive_ahead(&mut first, &mut store, 38_500, 43_000, Some(9_000));
-    let goes_on = first.grant().filter(|grant| grant.token == held.token && grant.bound > held.bound);
-    let goes_on = goes_on.expect("its record survived both losses");
-    let twice = granted.is_some_and(|grant| grant.first <= goes_on.bound);
+    let continues = first.grant().filter(|grant| grant.token == held.token && grant.bound > held.bound);
+    let continues = continues.expect("its record survived both losses");
+    let twice = granted.is_some_and(|grant| grant.first <= continues.bound);
     assert!(!twice, "duplicate on node {}: a slot was taken before the floor", held.node);
 }
 
@@ -238,15 +250,16 @@ pub(super) fn only(seed: u64) -> Protocol {
     one_of(seed, 1)
 }
 
-/// A replica is promoted, and later the old primary answers again, which was neither stopped nor demoted: to who knew
-/// the promoted one, the old incarnation is a loss, and whoever comes after that waits for its floor.
+/// A replica is promoted. Later the old primary, which was neither stopped nor demoted, answers
+/// again. For a process that knew the promoted server, the old incarnation is a loss. A later
+/// process waits for the floor.
 #[test]
-fn a_server_that_comes_back_as_it_was_has_lost_what_came_after() {
+fn returning_old_server_counts_as_lost_writes() {
     for kind in [Kind::Lossy, Kind::Promoted] {
         let mut store = SimStore::new(kind, false);
         let mut first = only(1);
         drive(&mut first, &mut store, 0, 20_000);
-        // PostgreSQL: the primary is itself a promoted one.
+        // PostgreSQL: the primary was itself promoted.
         store.promote(0, 0);
         drive(&mut first, &mut store, 20_000, 40_000);
         store.promote(0, 0);
@@ -260,15 +273,16 @@ fn a_server_that_comes_back_as_it_was_has_lost_what_came_after() {
         assert!(above_floor(&late, 60_000), "{kind:?}: duplicate: a number is taken before the floor");
         drive(&mut rival, &mut store, 62_000, 63_000);
         assert!(rival.grant().is_none(), "{kind:?}: duplicate on node {}", held.node);
-        let goes_on = first.grant().unwrap();
-        assert!(goes_on.token == held.token && goes_on.bound > held.bound, "{kind:?}: its bound lay ahead: it goes on");
+        let continues = first.grant().unwrap();
+        assert!(continues.token == held.token && continues.bound > held.bound, "{kind:?}: its bound was ahead, so it continues");
         assert!(first.trouble().is_none());
     }
 }
 
-/// So it is to a process that holds nothing: no bound of its own tells it that the old incarnation came before.
+/// A process without a lease notices it, too, although it has no bound to show that the old
+/// incarnation came first.
 #[test]
-fn a_server_that_comes_back_is_noticed_also_by_who_only_looked_at_the_other() {
+fn returning_old_server_is_noticed_without_a_lease() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let (mut first, mut rival) = (only(1), only(2));
     drive(&mut first, &mut store, 0, 20_000);
@@ -282,10 +296,10 @@ fn a_server_that_comes_back_is_noticed_also_by_who_only_looked_at_the_other() {
     assert!(rival.grant().is_none(), "duplicate on node {}", held.node);
 }
 
-/// A process that saw the promoted server for the first time after it was confirmed a bound on the old one:
-/// the promoted one's floor does not lie above that bound, so its incarnation is no successor.
+/// A process sees the promoted server only after a bound was confirmed to it on the old one. The
+/// promoted server's floor is not above that bound, so its incarnation is not a successor.
 #[test]
-fn an_incarnation_whose_floor_lies_below_what_was_confirmed_is_a_loss() {
+fn incarnation_with_a_floor_below_a_confirmed_bound_is_a_loss() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let (mut first, mut second) = (protocol(1, false), protocol(2, false));
     drive(&mut first, &mut store, 0, 20_000);
@@ -293,24 +307,25 @@ fn an_incarnation_whose_floor_lies_below_what_was_confirmed_is_a_loss() {
     store.promote(0, 0);
     drive(&mut first, &mut store, 20_000, 40_000);
     store.go_back();
-    // The second knows nothing of the promoted one.
+    // The second process does not know the promoted server.
     drive(&mut second, &mut store, 20_000, 60_000);
     let held = second.grant().unwrap();
     store.go_back();
-    // Too late to go on; what it was confirmed stays good.
+    // It is too late to continue. The confirmed bound stays valid.
     let end = (terms(false).layout.tick_start_ms((held.bound >> 4) + 1) - BEGIN_MS) as u64;
     drive(&mut second, &mut store, end - 1_000, end - 800);
     let mut rival = one_of(3, held.node);
     drive(&mut rival, &mut store, end - 800, end - 500);
     let twice = rival.grant().is_some_and(|grant| grant.first <= held.bound);
-    assert!(!twice, "duplicate on node {}: it is taken below a bound that was confirmed", held.node);
+    assert!(!twice, "duplicate on node {}: it is taken below a confirmed bound", held.node);
     drive(&mut rival, &mut store, end - 500, end + 20_000);
     assert!(above_floor(&rival, end - 1_000));
 }
 
-/// Servers that take turns, and two processes that know of different ones: nobody asks all the time, everyone goes on.
+/// Servers answer in turn, and two processes know different ones. No process calls all the time,
+/// and both continue.
 #[test]
-fn servers_that_take_turns_are_a_loss_each_time() {
+fn alternating_servers_count_as_a_loss_each_time() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let wide = |seed| Protocol::new(Terms { window_ms: 10_000, ..terms(false) }, "test:1", fastrand::Rng::with_seed(seed));
     let (mut first, mut second) = (wide(1), wide(2));
@@ -325,31 +340,31 @@ fn servers_that_take_turns_are_a_loss_each_time() {
         let before = meta(&store);
         drive(&mut first, &mut store, at, at + 1_600);
         let begun = meta(&store);
-        assert_ne!(begun, before, "turn {turn}: who knew the other server begins an incarnation");
+        assert_ne!(begun, before, "turn {turn}: a process that knew the other server begins an incarnation");
         drive(&mut second, &mut store, at + 100, at + 1_700);
-        assert_eq!(meta(&store), begun, "turn {turn}: who finds it begun follows");
+        assert_eq!(meta(&store), begun, "turn {turn}: a process that finds it begun follows");
     }
     assert_eq!([&first, &second].map(|protocol| protocol.grant().unwrap().token), held);
     assert!(first.trouble().is_none() && second.trouble().is_none());
 }
 
-/// A restart without persistence: the records are gone, and the holders go on without a gap.
+/// A restart without persistence removes the records, and the holders continue without a gap.
 #[test]
-fn a_holder_whose_record_is_gone_goes_on_while_its_bound_lies_ahead() {
+fn holder_without_a_record_continues_while_its_bound_is_ahead() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 20_000);
     let held = first.grant().unwrap();
-    // Twice in a row, the second time before the floor of the first.
+    // The loss happens twice, the second time before the floor of the first.
     for (loss, until) in [(20_000, 21_500), (21_500, 23_000)] {
         store.wipe();
         assert_eq!(drive(&mut first, &mut store, loss, until), []);
-        let goes_on = first.grant().unwrap();
-        assert!(goes_on.token == held.token && goes_on.bound > held.bound, "{goes_on:?}");
+        let continues = first.grant().unwrap();
+        assert!(continues.token == held.token && continues.bound > held.bound, "{continues:?}");
     }
     let rest = drive(&mut first, &mut store, 23_000, 40_000);
     assert_eq!((rest, first.grant().unwrap().token), (vec![], held.token));
-    // Given back, the number is free as ever.
+    // A released number is free at once.
     first.release(held.bound);
     let mut second = only(2);
     drive(&mut first, &mut store, 40_000, 40_010);
@@ -357,9 +372,10 @@ fn a_holder_whose_record_is_gone_goes_on_while_its_bound_lies_ahead() {
     assert!(second.grant().is_none() || second.grant().unwrap().first > held.bound);
 }
 
-/// The slot holds a record from before the holder took it: the earlier owner's, as a stale replica has it.
+/// The slot has a record from before the holder took it: the previous owner's, as in a stale
+/// replica.
 #[test]
-fn a_holder_whose_record_is_older_than_its_taking_goes_on() {
+fn holder_whose_record_is_older_than_its_taking_continues() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let (mut before, mut first) = (only(1), only(2));
     drive(&mut before, &mut store, 0, 20_000);
@@ -368,14 +384,14 @@ fn a_holder_whose_record_is_older_than_its_taking_goes_on() {
     let held = first.grant().unwrap();
     store.restore(saved, 0);
     assert_eq!(drive(&mut first, &mut store, 24_500, 26_500), []);
-    let goes_on = first.grant().unwrap();
-    assert!(goes_on.token == held.token && goes_on.bound > held.bound, "{goes_on:?}");
+    let continues = first.grant().unwrap();
+    assert!(continues.token == held.token && continues.bound > held.bound, "{continues:?}");
 }
 
-/// The limit is the store's clock: a bound that lies less than 2e ahead is not gone on with.
+/// The limit is by the store's clock: a bound that is less than 2e ahead is not continued.
 #[test]
-fn a_holder_whose_bound_is_near_does_not_go_on() {
-    for (late, goes_on) in [(1_400, true), (2_800, false), (30_000, false)] {
+fn holder_whose_bound_is_near_does_not_continue() {
+    for (late, continues) in [(1_400, true), (2_800, false), (30_000, false)] {
         let mut store = SimStore::new(Kind::Lossy, false);
         let mut first = protocol(1, false);
         drive(&mut first, &mut store, 0, 20_000);
@@ -384,35 +400,36 @@ fn a_holder_whose_bound_is_near_does_not_go_on() {
         store.wipe();
         let at = end_ms as u64 - WINDOW_MS + late;
         drive(&mut first, &mut store, at, at + 200);
-        assert_eq!(first.grant().is_some_and(|grant| grant.bound > held.bound), goes_on, "{late} ms after its last write");
+        assert_eq!(first.grant().is_some_and(|grant| grant.bound > held.bound), continues, "{late} ms after its last write");
     }
 }
 
-/// Two copies of a running machine: the first that writes in the new incarnation goes on.
+/// Two copies of a running machine: the first that writes in the new incarnation continues.
 #[test]
-fn of_two_copies_whose_records_are_gone_one_goes_on() {
+fn one_of_two_copies_without_records_continues() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 20_000);
     let held = first.grant().unwrap();
-    // Not even the name tells them apart.
+    // Even the name is equal.
     let mut copy = first.copy(fastrand::Rng::with_seed(2), "test:1".into());
     store.wipe();
     drive(&mut first, &mut store, 20_000, 22_000);
     drive(&mut copy, &mut store, 20_001, 22_001);
     let further = |protocol: &Protocol| protocol.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound);
-    assert!(further(&first) && !further(&copy), "duplicate on node {}: both go on", held.node);
-    // Nor after the next loss.
+    assert!(further(&first) && !further(&copy), "duplicate on node {}: both continue", held.node);
+    // The next loss has the same outcome.
     store.wipe();
     drive(&mut copy, &mut store, 22_001, 23_000);
     drive(&mut first, &mut store, 22_001, 24_000);
     assert!(further(&first) && !further(&copy));
 }
 
-/// The old primary answers again, and a process that knows no other takes the number before its holder has looked:
-/// that is outside of what can be promised, but the holder sees it, and does not go on beside it.
+/// The old primary answers again, and a process that knows no other server takes the number before
+/// its holder has looked. This cannot be prevented. But the holder notices the other process, and
+/// gives up the number.
 #[test]
-fn a_holder_that_finds_an_owner_after_it_does_not_go_on() {
+fn holder_that_finds_a_later_owner_does_not_continue() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let (mut first, mut late) = (only(1), only(2));
     drive(&mut first, &mut store, 0, 20_000);
@@ -425,42 +442,43 @@ fn a_holder_that_finds_an_owner_after_it_does_not_go_on() {
     drive(&mut first, &mut store, 40_100, 42_000);
     assert!(
         first.grant().is_none_or(|grant| grant.bound == held.bound),
-        "duplicate on node {}: it goes on beside an owner after it",
+        "duplicate on node {}: it continues beside an owner after it",
         held.node
     );
 }
 
-/// Numbers that were given back lie ahead of a clock that is behind: nobody holds them.
+/// Released numbers are ahead of a slow clock, and no process holds them.
 #[test]
-fn a_clock_that_is_behind_is_told_so() {
-    let told = |kind, given_back: bool, off_ms| {
+fn slow_clock_is_reported() {
+    let errors = |kind, released: bool, off_ms| {
         let mut store = SimStore::new(kind, false);
         let mut first = only(1);
         drive(&mut first, &mut store, 0, 120_000);
-        if given_back {
+        if released {
             first.release(first.grant().unwrap().bound);
             drive(&mut first, &mut store, 120_000, 120_010);
         }
         let mut second = only(2);
         let at = if kind == Kind::Clockless { 60_000 } else { 130_000 };
-        let troubles = drive_off(&mut second, &mut store, at, at + 5_000, None, off_ms);
+        let troubles = drive_with_clock_error(&mut second, &mut store, at, at + 5_000, None, off_ms);
         assert!(second.grant().is_none() && !troubles.is_empty());
         assert!(troubles.iter().all(|kind| *kind == ErrorKind::ClockSkew), "{troubles:?}");
         second.trouble().unwrap().to_string()
     };
-    // Given back, or its holder crashed: by the store's clock the number is free.
-    for given_back in [true, false] {
-        let text = told(Kind::Clocked, given_back, -60_000);
+    // The number is free by the store's clock, whether it was released or its holder crashed.
+    for released in [true, false] {
+        let text = errors(Kind::Clocked, released, -60_000);
         assert!(text.contains("1m behind the store's") && text.contains("NTP") && !text.contains("held by"), "{text}");
     }
-    // Where the store's clock is this machine's, or there is none, the numbers themselves tell.
-    let text = told(Kind::Clockless, true, 0);
-    assert!(text.contains("were given back") && text.contains("NTP"), "{text}");
+    // If the store has this machine's clock or none, the number counts as held.
+    let text = errors(Kind::Clockless, true, 0);
+    assert!(text.contains("released node numbers") && text.contains("NTP"), "{text}");
 }
 
-/// A server that knows of a shorter window than the processes do: the floor lies above the bounds of the longer one.
+/// A server knows a shorter window than the processes. The floor must be above the bounds of the
+/// longer one.
 #[test]
-fn a_process_that_knows_of_a_longer_window_says_so() {
+fn process_raises_the_window_that_it_knows() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 12_000);
@@ -470,7 +488,7 @@ fn a_process_that_knows_of_a_longer_window_says_so() {
     let longest = meta(&store);
     assert_eq!((longest.window_ms, longest.allowance_ms), (60_001, 9_000));
     drive(&mut first, &mut store, 12_000, 15_000);
-    // A replica that never heard of it; and then one that has lost everything.
+    // First a replica that never knew the process takes over, then one that has lost everything.
     store.restore(saved, 0);
     drive(&mut first, &mut store, 15_000, 18_000);
     assert_eq!((meta(&store).window_ms, meta(&store).allowance_ms), (60_001, 9_000));
@@ -480,12 +498,12 @@ fn a_process_that_knows_of_a_longer_window_says_so() {
 }
 
 #[test]
-fn a_release_that_arrives_twice_frees_nobody_elses_number() {
+fn release_that_arrives_twice_frees_no_other_lease() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let (mut first, mut second) = (only(1), only(2));
     drive(&mut first, &mut store, 0, 5_000);
     first.release(first.grant().unwrap().first + 1);
-    let Do::Release(swap) = first.step(instant(5_000)) else { panic!("the number is given back") };
+    let Do::Release(swap) = first.step(instant(5_000)) else { panic!("the number is released") };
     let arrive = |store: &mut SimStore| store.swap(&swap, BEGIN_MS + 5_000);
     assert_eq!((arrive(&mut store), arrive(&mut store)), (Swapped::Done, Swapped::Differs));
     drive(&mut second, &mut store, 5_000, 10_000);
@@ -496,10 +514,11 @@ fn a_release_that_arrives_twice_frees_nobody_elses_number() {
     assert!(extended.token == held.token && extended.bound > held.bound, "{extended:?}");
 }
 
-/// A machine is copied after its number was given back, and both copies have the same name. What they draw differs only because
-/// the worker lets a holder draw from the system's entropy before each step that may take a number.
+/// A machine is copied after its number was released, and both copies have the same name. Their
+/// random numbers differ only because the worker makes a holder draw from the system's entropy
+/// before each step that may take a number.
 #[test]
-fn copies_that_lease_at_the_same_time_have_not_the_same_lease() {
+fn copies_that_lease_at_the_same_time_get_different_leases() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 100);
@@ -520,47 +539,49 @@ fn copies_that_lease_at_the_same_time_have_not_the_same_lease() {
     }
     let done = store.swap(&swaps[0], true_ms);
     first.done(Ok(Reply::Swapped(done)), now);
-    // The other one's write gets no answer, whatever it did.
+    // The other copy's write gets no answer, whether it was done or not.
     second.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), now);
     drive(&mut second, &mut store, 10_100, 10_600);
     assert_ne!(first.grant(), second.grant(), "both copies have the same lease");
 }
 
-/// The store's clock was ahead for a while: the number is held until then, and the error says what an operator can do.
+/// The store's clock was ahead for a while. The number is held until that time. The error names the
+/// operator's remedy.
 #[test]
-fn a_bound_that_no_right_clock_confirmed_is_told_from_a_holders() {
-    let told = |written: u64| {
+fn bound_of_a_wrong_clock_is_reported_with_the_remedy() {
+    let errors = |written: u64| {
         let mut store = SimStore::new(Kind::Clocked, false);
         drive(&mut only(1), &mut store, written, written + 1_000);
         let mut second = only(2);
         drive(&mut second, &mut store, 5_000, 9_000);
         second.trouble().map(|error| (error.kind(), error.to_string()))
     };
-    let (kind, text) = told(86_400_000).unwrap();
+    let (kind, text) = errors(86_400_000).unwrap();
     assert_eq!(kind, ErrorKind::NodeInUse);
     assert!(text.starts_with("node number 1 is held by test:1 until 2025-01-03T") && text.contains("--accept"), "{text}");
-    assert!(told(60_000).unwrap().1.contains("--accept"));
-    assert_eq!(told(3_000), None, "a bound within W + A may pass");
+    assert!(errors(60_000).unwrap().1.contains("--accept"));
+    assert_eq!(errors(3_000), None, "a bound within W + A may pass");
 }
 
-/// Its bounds lie as far ahead of the store's clock as any may.
+/// The bounds of a holder are as far ahead of the store's clock as allowed.
 #[test]
-fn a_holder_whose_stamps_run_ahead_goes_on_extending_its_bound() {
+fn holder_whose_stamps_run_ahead_keeps_extending_its_bound() {
     let (mut store, mut first, mut second) = (SimStore::new(Kind::Clocked, false), only(1), only(2));
     for at in (0..6_000).step_by(100) {
         drive_ahead(&mut first, &mut store, at, at + 100, Some(ALLOWANCE_MS - 10));
         drive(&mut second, &mut store, at, at + 100);
     }
     let error = second.trouble().unwrap();
-    assert!(error.kind() == ErrorKind::NodeInUse && error.to_string().contains("goes on extending it"), "{error}");
+    assert!(error.kind() == ErrorKind::NodeInUse && error.to_string().contains("keeps extending it"), "{error}");
 }
 
-/// The instant of a machine with the right clock.
+/// The step's time on a machine with a right clock.
 pub(super) fn instant(at: u64) -> Now {
     Now { tick: terms(false).layout.tick_of(BEGIN_MS + at as i64).unwrap(), mono_ms: at, next: 0 }
 }
 
-/// The longest of many processes' pauses, and their mean, after so many calls that found the store busy.
+/// The longest and the mean pause of many processes, after this number of calls that found the
+/// store busy.
 fn pauses(calls: u64, mut process: impl FnMut(u64) -> (Protocol, u64)) -> Vec<(u64, u64)> {
     const PROCESSES: u64 = 500;
     let mut processes: Vec<_> = (0..PROCESSES).map(&mut process).collect();
@@ -576,15 +597,15 @@ fn pauses(calls: u64, mut process: impl FnMut(u64) -> (Protocol, u64)) -> Vec<(u
 }
 
 #[test]
-fn a_crowd_that_finds_the_store_busy_comes_back_spread_over_longer_and_longer_times() {
-    let first_ms = crate::error::FIRST_PAUSE.as_millis() as u64;
+fn busy_store_spreads_retries_over_growing_times() {
+    let first_ms = frazil_base::error::FIRST_PAUSE.as_millis() as u64;
     let rounds = pauses(10, |seed| (protocol(seed, false), 0));
     for (round, (longest, mean)) in rounds.iter().enumerate() {
         let most = (first_ms << round).min(RENEW_MS);
         assert!(*longest <= most && *longest > most * 9 / 10, "round {round}: {longest} of {most}");
         assert!((most * 2 / 5..=most * 3 / 5).contains(mean), "round {round}: {mean} of {most}");
     }
-    // Any answer begins it anew; and who holds a lease renews it in time.
+    // Any answer resets the pause, and the holder of a lease renews it in time.
     let rounds = pauses(10, |seed| {
         let (mut held, mut store) = (protocol(seed, false), SimStore::new(Kind::Clockless, false));
         held.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "full").retry_soon()), instant(0));
@@ -596,9 +617,9 @@ fn a_crowd_that_finds_the_store_busy_comes_back_spread_over_longer_and_longer_ti
     assert!(rounds[0].0 <= first_ms && rounds.iter().all(|(longest, _)| *longest <= RENEW_MS / 2), "{rounds:?}");
 }
 
-/// Four attempts fit into the time between two renewals.
+/// The time between two renewals has room for four attempts.
 #[test]
-fn a_call_without_an_answer_is_made_again_after_a_quarter_of_a_renewal() {
+fn call_without_an_answer_is_made_again_after_a_quarter_of_a_renewal() {
     let mut first = protocol(1, false);
     assert!(matches!(first.step(instant(500)), Do::Load(_)));
     first.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), instant(500));
@@ -610,7 +631,7 @@ fn a_call_without_an_answer_is_made_again_after_a_quarter_of_a_renewal() {
 }
 
 #[test]
-fn a_lease_is_extended_as_soon_as_that_is_due() {
+fn lease_is_extended_as_soon_as_that_is_due() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 100);
@@ -620,36 +641,37 @@ fn a_lease_is_extended_as_soon_as_that_is_due() {
     assert!(matches!(first.step(instant(due)), Do::Swap(_)));
 }
 
-/// By this machine's clock the bound lies further ahead than any may; by the store's clock it passes soon.
+/// By this machine's clock the bound is further ahead than allowed. By the store's clock it passes
+/// soon.
 #[test]
-fn a_clock_that_is_a_little_behind_waits_for_who_is_silent() {
+fn slightly_slow_clock_waits_for_a_silent_holder() {
     let mut store = SimStore::new(Kind::Clocked, false);
     drive(&mut only(1), &mut store, 0, 100);
     let mut second = only(2);
-    assert_eq!(drive_off(&mut second, &mut store, 100, 12_000, None, -3_000), []);
+    assert_eq!(drive_with_clock_error(&mut second, &mut store, 100, 12_000, None, -3_000), []);
     assert!(second.grant().is_some());
 }
 
 #[test]
-fn a_clock_that_is_as_far_behind_as_clocks_may_be_is_right() {
+fn clock_at_the_limit_of_the_allowed_error_is_accepted() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let mut first = only(1);
     drive(&mut first, &mut store, 0, 100);
     first.release(first.grant().unwrap().bound + (10_000 << 4));
     drive(&mut first, &mut store, 100, 110);
-    let mut told = |off_ms| {
+    let mut errors = |off_ms| {
         let mut second = only(2);
-        drive_off(&mut second, &mut store, 2_000, 3_000, None, off_ms);
+        drive_with_clock_error(&mut second, &mut store, 2_000, 3_000, None, off_ms);
         second.trouble().unwrap().to_string()
     };
-    assert!(told(-CLOCK_ERROR_MS).contains("were given back"));
-    assert!(told(-CLOCK_ERROR_MS - 1).contains("behind the store's"));
+    assert!(errors(-CLOCK_ERROR_MS).contains("released node numbers"));
+    assert!(errors(-CLOCK_ERROR_MS - 1).contains("behind the store's"));
 }
 
-/// A copy shares the token, and writes in the same incarnation. Its record is none that the other has sent, and may allow stamps that both
-/// would issue.
+/// A copy has the same token, and writes in the same incarnation. The other process has not sent
+/// the copy's record, which may allow stamps that both would issue.
 #[test]
-fn after_a_write_without_an_answer_a_copys_record_is_not_ones_own() {
+fn copys_record_is_not_adopted_after_an_unanswered_write() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let mut first = only(1);
     drive(&mut first, &mut store, 0, 12_001);
@@ -661,12 +683,12 @@ fn after_a_write_without_an_answer_a_copys_record_is_not_ones_own() {
     assert!(copy.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound), "the copy's write is done");
     drive(&mut first, &mut store, due + 300, due + 2_000);
     let twice = first.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound);
-    assert!(!twice, "duplicate on node {}: it goes on with a copy's record", held.node);
+    assert!(!twice, "duplicate on node {}: it continues with a copy's record", held.node);
 }
 
-/// A write of one's own that was done is adopted, by whoever sent it: the same course without a copy.
+/// A process adopts its own write that was done. The sequence is the same, without a copy.
 #[test]
-fn after_a_write_without_an_answer_ones_own_record_is_adopted() {
+fn own_record_is_adopted_after_an_unanswered_write() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let mut first = only(1);
     drive(&mut first, &mut store, 0, 12_001);
@@ -679,9 +701,10 @@ fn after_a_write_without_an_answer_ones_own_record_is_adopted() {
     assert!(first.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound) && first.take_loss().is_none());
 }
 
-/// A machine is copied, and the store replaced by one that has the same records: one copy's write was done, the other's was not.
+/// A machine is copied, and the store is replaced by one with the same records. One copy's write
+/// was done, and the other's was not.
 #[test]
-fn of_two_copies_the_one_whose_write_was_not_done_does_not_go_on() {
+fn copy_whose_write_was_not_done_does_not_continue() {
     let mut store = SimStore::new(Kind::Lossy, true);
     let mut first = only(1);
     drive(&mut first, &mut store, 0, 12_001);
@@ -694,39 +717,42 @@ fn of_two_copies_the_one_whose_write_was_not_done_does_not_go_on() {
     store.restore(saved, 0);
     let bound = first.grant().unwrap().bound;
     drive(&mut first, &mut store, due + 300, due + 2_000);
-    assert!(first.grant().is_none_or(|grant| grant.bound == bound), "both copies go on with one lease");
+    assert!(first.grant().is_none_or(|grant| grant.bound == bound), "both copies continue one lease");
     drive(&mut second, &mut store, due + 2_000, due + 2_500);
     assert!(second.grant().is_some_and(|grant| grant.bound > bound));
 }
 
-/// A balancer that takes turns: every connection comes to another server of a cluster whose records are the same.
+/// A balancer alternates: every connection goes to another server of a cluster with the same
+/// records.
 #[test]
-fn servers_that_answer_in_turn_are_no_store() {
+fn servers_that_answer_in_turn_are_refused() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let (mut here, mut there) = (protocol(1, false), protocol(2, false));
-    let mut told: [Vec<ErrorKind>; 2] = Default::default();
+    let mut errors: [Vec<ErrorKind>; 2] = Default::default();
     for at in 0..3_000 {
         for (server, starts) in [(1, &mut here), (2, &mut there)] {
             store.turn_to(server);
-            told[server as usize - 1].extend(drive(starts, &mut store, at, at + 1));
+            errors[server as usize - 1].extend(drive(starts, &mut store, at, at + 1));
             if let Some(error) = starts.trouble() {
                 assert!(error.to_string().contains("server-1") && error.to_string().contains("server-2"), "{error}");
             }
         }
     }
     assert!(here.grant().is_none() || there.grant().is_none());
-    let told = told.concat();
-    assert!(!told.is_empty() && told.iter().all(|kind| *kind == ErrorKind::StoreUnsuitable), "{told:?}");
-    // One process whose connections are cut, and each of them comes to the next server.
+    let errors = errors.concat();
+    assert!(!errors.is_empty() && errors.iter().all(|kind| *kind == ErrorKind::StoreUnsuitable), "{errors:?}");
+    // A single process loses its connection again and again, and reaches the next server each time.
     let mut store = SimStore::new(Kind::Lossy, false);
     let mut alone = protocol(3, false);
-    let told: Vec<_> = (0..6).map(|n| (store.turn_to(1 + n % 3), drive(&mut alone, &mut store, 2_000 * n, 2_000 * n + 2_000)).1).collect();
-    assert!(told[..3].concat().is_empty() && told[3] == [ErrorKind::StoreUnsuitable], "{told:?}");
+    let errors: Vec<_> =
+        (0..6).map(|n| (store.turn_to(1 + n % 3), drive(&mut alone, &mut store, 2_000 * n, 2_000 * n + 2_000)).1).collect();
+    assert!(errors[..3].concat().is_empty() && errors[3] == [ErrorKind::StoreUnsuitable], "{errors:?}");
 }
 
-/// The start goes on with the server that took over, above all that the first one may have confirmed.
+/// The start continues with the server that took over, above all bounds that the first server may
+/// have confirmed.
 #[test]
-fn a_fail_over_during_a_start_is_waited_for() {
+fn start_waits_for_a_fail_over() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let (mut first, mut second) = (protocol(1, false), protocol(2, false));
     assert!(drive(&mut first, &mut store, 0, 1_000).is_empty() && first.grant().is_none());

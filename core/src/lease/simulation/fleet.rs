@@ -1,18 +1,23 @@
-//! A fleet on one store: up to 100,000 processes as they ship, each with its worker, protocol and generator, under what happens to fleets.
+//! A fleet on one store: up to 100,000 processes as they ship, each with its worker, protocol and
+//! generator, under typical failures of fleets.
 //!
-//! It is a simulation by events. `station` is a server that serves requests in the order in which they come, each for the processor time that
-//! `bench/fleet/costs.py` has measured on the real one. `service` is the store, alone or with three replicas of frazil-server before it.
-//! `member` is a process, and `run` has the events: calls, time limits, outages and restarts. What decides in a process is the product:
-//! what it asks and when (`Worker::next`), what an answer means (`Worker::done`), and whether a failed call is repeated, and after which
-//! pause (`Link::judge`). The store is the one of the other simulations, which compares and writes records.
+//! The simulation is event-driven. `station` is a server that serves requests in order of arrival. Each
+//! request takes the processor time that `bench/fleet/costs.py` has measured on the real server. `service`
+//! is the store, alone or with three replicas of frazil-server before it. `member` is a process, and `run`
+//! has the events: calls, time limits, outages and restarts. The shipped code makes the decisions of a
+//! process. `Worker::next` chooses its calls and their times, `Worker::done` interprets an answer, and
+//! `Link::judge` decides when a failed call is repeated. The store is the one of the other simulations,
+//! which compares and writes records.
 //!
-//! Every ID is judged: all stamps of a node number between the first and the last of a lease count as issued, and no two leases may share
-//! one. A store that does not compare is the control: there the judge has to find duplicates.
+//! Every ID is judged. All stamps of a node number between the first and the last of a lease count as
+//! issued, and no two leases may share one. The control is a store that does not compare, where the judge
+//! must find duplicates.
 //!
 //! ```text
 //! FRAZIL_FLEET=100000 FRAZIL_FLEET_OUT=fleet.json cargo test --release -p frazil --lib fleet -- --nocapture
 //! ```
-//! prints the table of `docs/capacity.md`, and writes what the plot shows. Without the variables 500 processes run in seconds.
+//! prints the table of `docs/capacity.md`, and writes the data of the plot. Without the variables,
+//! 500 processes run in seconds.
 
 mod member;
 mod outcome;
@@ -33,7 +38,7 @@ const POSTGRESQL: Costs = Costs { connect_us: 6_100, load_us: 354, swap_us: 631,
 /// frazil-server.
 const REPLICA: Costs = Costs { connect_us: 354, load_us: 127, swap_us: 166, release_us: 178 };
 
-/// The processes that run without `FRAZIL_FLEET`.
+/// The number of processes that run without `FRAZIL_FLEET`.
 const FEW: usize = 500;
 const SECOND: u64 = 1_000;
 
@@ -41,15 +46,15 @@ fn processes() -> usize {
     super::number("FRAZIL_FLEET").map_or(FEW, |count| count as usize)
 }
 
-/// Makes a service that nobody has used.
+/// Makes a new service.
 type Make = fn() -> Service;
 
-/// Stores that carry a large fleet: Redis, which has one thread, and a PostgreSQL of eight processors behind replicas of frazil-server.
+/// Stores for a large fleet: Redis, which has one thread, and a PostgreSQL of eight processors with replicas of frazil-server.
 fn services() -> [(&'static str, Make); 2] {
-    [("Redis", || Service::direct(REDIS, 1)), ("PostgreSQL, 3 frazil-server", || Service::behind(3, REPLICA, POSTGRESQL, 8))]
+    [("Redis", || Service::direct(REDIS, 1)), ("PostgreSQL, 3 frazil-server", || Service::replicated(3, REPLICA, POSTGRESQL, 8))]
 }
 
-/// The scenarios, and how long each lasts (ms). Processes start within a minute.
+/// The scenarios, and the duration of each (ms). Processes start within a minute.
 fn scenarios() -> [(&'static str, Trouble, u64); 4] {
     let from = 70 * SECOND;
     [
@@ -80,7 +85,8 @@ fn all(count: usize) -> Vec<Outcome> {
     ends
 }
 
-/// Writes what the plot shows, where it is asked for; also of a run that is ended before all are done.
+/// Writes the data of the plot if it is requested, also if the run is ended before all scenarios
+/// are done.
 fn save(count: usize, outcomes: &[Outcome]) {
     if let Some(path) = std::env::var_os("FRAZIL_FLEET_OUT") {
         std::fs::write(path, outcome::json(count, outcomes)).expect("the file can be written");
@@ -88,7 +94,7 @@ fn save(count: usize, outcomes: &[Outcome]) {
 }
 
 #[test]
-fn a_fleet_keeps_its_promises_through_what_happens_to_fleets() {
+fn fleet_keeps_its_promises_through_failures() {
     let count = processes();
     let outcomes = all(count);
     println!("{}", outcome::table(count, &outcomes));
@@ -101,9 +107,9 @@ fn a_fleet_keeps_its_promises_through_what_happens_to_fleets() {
     }
 }
 
-/// The judge finds what a store that compares nothing lets happen.
+/// The judge finds the duplicates of a store that does not compare.
 #[test]
-fn a_store_that_compares_nothing_is_found_out() {
+fn judge_finds_a_store_that_does_not_compare() {
     let mut service = Service::direct(REDIS, 1);
     service.compares_nothing = true;
     let outcome = Run::new(200, service, Trouble::Together, 30 * SECOND).run();

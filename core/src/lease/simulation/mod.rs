@@ -1,16 +1,19 @@
-//! The window protocol under everything that can go wrong, in simulated time: one run per seed.
+//! The window protocol under all kinds of failures, in simulated time: one run for each seed.
 //!
-//! A run finds a mistake because the code under test is the code that ships: `program` is a process with its workers, handles and
-//! generators, whose threads, clocks (`clocks`) and calls the simulation moves. `store` is a store that keeps its promise only as far as
-//! its kind does. `world` draws the course of events and the faults from the seed; near the end the faults stop.
+//! The code under test is the shipped code. `program` is a process with its workers, handles and
+//! generators, whose threads, clocks (`clocks`) and calls the simulation moves. `store` gives only
+//! the guarantees of its kind. `world` draws the events and the faults from the seed. The faults
+//! stop near the end.
 //!
-//! `world/judge.rs` then demands two things. *Safety*: of all stamps that leases of one node number issued, no two are the same.
-//! *Liveness*: every process finds a lease again, without asking the store all the time.
+//! `world/judge.rs` then checks two properties. *Safety*: among the stamps that leases of one node
+//! number issued, no two are the same. *Liveness*: every process finds a lease again, without
+//! calling the store all the time.
 //!
-//! `cases` and `directed` are events step by step, of whole processes and of the protocol alone; in `restored` the store goes back, and looks
-//! as before; `starts` counts what starts cost in large namespaces.
+//! `cases` and `directed` are events step by step, of whole processes and of the protocol alone. In
+//! `restored` the store goes back to an earlier state with the same identity. `starts` counts the
+//! cost of starts in large namespaces.
 //!
-//! `fleet` is what 100,000 processes do to one store.
+//! `fleet` measures the load of 100,000 processes on one store.
 //!
 //! `FRAZIL_SEEDS=200000` runs more, `FRAZIL_SEED=17` one with its log.
 #![cfg(not(loom))]
@@ -38,7 +41,8 @@ fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn no_stamp_is_minted_twice() {
-    // A mutant must be caught by a duplicate, so it is not judged for liveness, which it may break too.
+    // A mutant must be caught by a duplicate. It is not checked for liveness, which it may also
+    // violate.
     let lively = std::env::var_os("FRAZIL_ONLY_DUPLICATES").is_none();
     if let Some(seed) = number("FRAZIL_SEED") {
         let mut world = World::new(seed, true);

@@ -1,43 +1,43 @@
-//! A process as it ships, on simulated clocks: its workers, handles and the calls under way.
+//! A process as it ships, on simulated clocks: its workers, its handles, and the calls in progress.
 
-use super::super::calls::Call;
+use super::super::calls::StoreCall;
 use super::super::contract::Contract;
 use super::super::environment::Process;
-use super::super::lease_task::{Answer, Wish};
+use super::super::lease_task::{LeaseReply, LeaseRequest};
 use super::super::protocol::{Grant, Reply};
 use super::super::shared::{ProcessWorkers, SharedGenerator};
 use super::super::visit::{self, Visit};
-use super::super::worker::{Next, Worker, locked};
+use super::super::worker::{Worker, WorkerAction, locked};
 use super::super::workers::Workers;
 use super::{Clocks, Simulated};
-use crate::error::{Error, ErrorKind, Result};
-use crate::fork::Mark;
 use crate::generator::Claimed;
 use crate::id::Id;
 use crate::wait::Wait;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::os::fork::Mark;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The stamps that one process may have issued under one lease, from the first to the last.
+/// The first and the last stamp that one process may have issued under each lease.
 pub(super) type Spans = HashMap<(u64, u64, usize), (u64, u64)>;
 
-/// A worker's thread, and the calls of the store that it is in.
+/// A worker's thread, and its calls of the store.
 pub(super) struct Thread {
     pub(super) worker: Arc<Worker>,
     pub(super) batch: Option<Batch>,
 }
 
-/// Calls under way together, and what came of them so far.
+/// Calls that are made together, and their outcomes so far.
 pub(super) struct Batch {
-    /// The number of the first; the others follow.
+    /// The number of the first call. The others follow.
     pub(super) first: u64,
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<StoreCall>,
     pub(super) replies: Vec<Option<Result<Reply>>>,
 }
 
 impl Batch {
-    /// The place of a call that has no reply yet.
+    /// The position of a call that has no reply yet.
     pub(super) fn place(&self, call: u64) -> Option<usize> {
         let place = usize::try_from(call.checked_sub(self.first)?).ok()?;
         self.replies.get(place)?.is_none().then_some(place)
@@ -51,20 +51,20 @@ pub(super) struct Caller {
 }
 
 pub(super) struct Program {
-    /// Differs for every start.
+    /// A number that differs for every start.
     pub(super) id: usize,
     pub(super) contract: Arc<Contract>,
-    /// A second lease of the process, which it opens now and then.
+    /// A second lease, which the process opens now and then.
     pub(super) also: Option<Arc<Contract>>,
     pub(super) seed: u64,
     clocks: Clocks,
-    /// The error of its wall clock.
+    /// The error of the process's wall clock.
     pub(super) offset_ms: i64,
     pub(super) paused_until: u64,
     pub(super) threads: Vec<Thread>,
-    /// Only the latest wake-up counts.
+    /// The number of the latest wake-up, because only that counts.
     pub(super) wake: u64,
-    /// The time at which it opens a handle again, where it has closed all.
+    /// The time at which the process opens a handle again, after it has closed all.
     pub(super) back_at: u64,
     pub(super) calls: u64,
     pub(super) minted_at: u64,
@@ -72,16 +72,16 @@ pub(super) struct Program {
     callers: Vec<Caller>,
     /// The token of the grant that each lease of a generator was made for.
     tokens: HashMap<u64, u64>,
-    /// The last stamp of each generator, whatever lease it was issued under.
+    /// The last stamp of each generator, over all its leases.
     last: HashMap<*const SharedGenerator, (Arc<SharedGenerator>, u64)>,
-    /// The tokens, and the bounds up to which a copy of this machine mints the same.
+    /// Tokens, and the bounds up to which a copy of this machine mints the same stamps.
     repeats: Vec<(u64, u64)>,
-    /// The workers of this process as they stand in copies of it that were noticed.
+    /// The workers of this process in copies of it that were noticed.
     pub(super) echoes: Vec<Arc<Workers>>,
     workers: Arc<Workers>,
 }
 
-/// The workers of a simulated process, which lives as long as its handles are used.
+/// Keeps the workers of a simulated process, which lives as long as its handles are used.
 struct Keep(Weak<Workers>);
 
 impl Keep {
@@ -110,7 +110,7 @@ fn process(id: usize, seed: u64, clocks: &Clocks, workers: &Weak<Workers>) -> Pr
     }
 }
 
-/// An unlimited wait: the simulation decides how long it looks.
+/// An unlimited wait, because the simulation decides how long it looks.
 fn forever() -> Wait<'static> {
     Wait::from(Duration::MAX)
 }
@@ -142,7 +142,8 @@ impl Program {
         }
     }
 
-    /// A forked child: it has its parent's handles as they stand, and none of its threads. It draws what its parent drew.
+    /// A forked child. It has its parent's handles, in the same state, and its random numbers, but
+    /// none of its threads.
     pub(super) fn fork(&self, id: usize) -> Self {
         let child = Program::new(id, Arc::clone(&self.contract), self.seed, self.offset_ms);
         child.clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
@@ -151,7 +152,8 @@ impl Program {
         Program { handles, also: self.also.clone(), tokens: self.tokens.clone(), minted_at: self.minted_at, ..child }
     }
 
-    /// A copy of the running machine: both mint the same up to the bound. What they draw and write later is taken to differ.
+    /// A copy of the running machine. Both mint the same stamps up to the bound. Later random
+    /// numbers and writes are assumed to differ.
     pub(super) fn copy(&mut self, id: usize) -> Self {
         for lease_task in self.threads.iter().flat_map(|thread| {
             thread.worker.lock().lease_tasks.iter_mut().map(|lease_task| (lease_task.in_use(), lease_task.grant())).collect::<Vec<_>>()
@@ -166,7 +168,7 @@ impl Program {
         clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
         let mut copies = Copies::default();
         let workers = Arc::new_cyclic(|weak| {
-            // The process is the same one, with the same number, on another machine.
+            // The process has the same number, on another machine.
             let process = Process {
                 number: self.workers.process.number,
                 mark: Mark::simulated(self.workers.process.number),
@@ -186,7 +188,8 @@ impl Program {
         }
     }
 
-    /// A copy of the running machine that is noticed, and the workers of its original, whose threads live on in it.
+    /// A noticed copy of the running machine, and the workers of its original, whose threads
+    /// continue in the copy.
     pub(super) fn noticed_copy(&self, id: usize) -> (Self, Arc<Workers>) {
         let copy = Program { handles: Vec::new(), ..self.fork(id) };
         let own = &copy.workers.process;
@@ -199,18 +202,18 @@ impl Program {
         (Program { handles, ..copy }, workers)
     }
 
-    /// Replies come to the threads in the copies too. Nothing is theirs to do.
-    pub(super) fn echo(&self, calls: &[Call], replies: &[Result<Reply>]) {
+    /// Delivers replies to the original's threads in the copies, which must ignore them.
+    pub(super) fn echo(&self, calls: &[StoreCall], replies: &[Result<Reply>]) {
         for workers in &self.echoes {
             for worker in locked(&workers.map).values() {
                 worker.done(calls, replies.to_vec(), &workers.process);
-                assert!(matches!(worker.next(&workers.process), Next::Rest(0)), "a thread of the original's works in its copy");
+                assert!(matches!(worker.next(&workers.process), WorkerAction::Rest(0)), "a thread of the original's works in its copy");
             }
         }
     }
 
     pub(super) fn set_clocks(&self, mono_ms: u64, true_ms: i64) {
-        // Not 0 at the beginning: what was never done was done long ago.
+        // The time does not begin at 0, because 0 means "long ago".
         self.clocks.set(mono_ms + 1_000, true_ms + self.offset_ms);
     }
 
@@ -221,19 +224,20 @@ impl Program {
     pub(super) fn start_threads(&mut self) {
         for worker in locked(&self.workers.map).values() {
             if self.threads.iter().all(|thread| !Arc::ptr_eq(&thread.worker, worker)) {
-                // What is true of the memory's address is not of the simulated store.
+                // The limit depends on the address, which is the memory's and not the simulated
+                // store's.
                 worker.lock().pace.most = 64;
                 self.threads.push(Thread { worker: Arc::clone(worker), batch: None });
             }
         }
     }
 
-    /// A thread that has nothing to do any more, if its process agrees.
+    /// Ends a thread that has nothing left to do, if its process agrees.
     pub(super) fn retire(&self, worker: &Arc<Worker>) -> bool {
         self.workers.retire(worker)
     }
 
-    /// A thread opens a handle, and waits for it until an instant; or looks only once.
+    /// Makes a thread open a handle, and wait for it until an instant, or look only once.
     pub(super) fn open(&mut self, until: Option<u64>) {
         match until {
             None => drop(self.try_open()),
@@ -244,38 +248,37 @@ impl Program {
         }
     }
 
-    /// A thread opens the second lease.
+    /// Makes a thread open the second lease.
     pub(super) fn open_also(&mut self, until: u64) {
         let Some(contract) = &self.also else { return };
         self.callers.push(self.open_with(contract, until));
     }
 
     fn open_with(&self, contract: &Arc<Contract>, until: u64) -> Caller {
-        let visit = self.visit(contract, Wish::Open(Arc::clone(contract))).expect("threads can be started");
+        let visit = self.visit(contract, LeaseRequest::Open(Arc::clone(contract))).expect("threads can be started");
         Caller { visit: visit.expect("an opener has a lease task"), until }
     }
 
-    fn visit(&self, contract: &Arc<Contract>, wish: Wish) -> Result<Option<Visit>> {
+    fn visit(&self, contract: &Arc<Contract>, wish: LeaseRequest) -> Result<Option<Visit>> {
         Visit::new(&self.workers, contract, wish, &forever())
     }
 
-    fn visit_of(&self, shared: &Arc<SharedGenerator>, wish: impl FnOnce(Arc<SharedGenerator>) -> Wish) -> Result<Option<Visit>> {
+    fn visit_of(&self, shared: &Arc<SharedGenerator>, wish: impl FnOnce(Arc<SharedGenerator>) -> LeaseRequest) -> Result<Option<Visit>> {
         self.visit(&shared.leased.as_ref().expect("it is leased").contract, wish(Arc::clone(shared)))
     }
 
-    /// Closes the second lease.
     pub(super) fn close_also(&mut self) {
         let is_also = |handle: &Arc<SharedGenerator>| {
             handle.leased.as_ref().zip(self.also.as_ref()).is_some_and(|(leased, also)| leased.contract.asks_for_same(also))
         };
         while let Some(at) = self.handles.iter().position(is_also) {
             let shared = self.handles.swap_remove(at);
-            shared.let_go();
+            shared.drop_handle();
             drop(shared.wait_until_left(&Wait::from(Duration::ZERO)));
         }
     }
 
-    /// A thread that may not wait opens a handle.
+    /// Makes a thread that may not wait open a handle.
     pub(super) fn try_open(&mut self) -> Result<()> {
         let opened = visit::open(&self.workers, &self.contract, &Wait::from(Duration::ZERO))?;
         self.handles.push(opened.expect("a simulated process keeps its number"));
@@ -286,25 +289,25 @@ impl Program {
         Arc::clone(&self.handles[at])
     }
 
-    /// A call comes to the worker to see that a shared generator has room.
+    /// Makes a call that needs room in a shared generator.
     pub(super) fn room(&self, shared: &Arc<SharedGenerator>) -> Result<()> {
-        self.visit_of(shared, Wish::Room).map(drop)
+        self.visit_of(shared, LeaseRequest::Room).map(drop)
     }
 
-    /// A thread gives the number up for another.
+    /// Makes a thread replace the number by another.
     pub(super) fn renew(&mut self, at: usize, until: u64) {
         let Some(shared) = self.handles.get(at) else { return };
-        let visit = self.visit_of(shared, Wish::Renewal).expect("it takes no lease");
+        let visit = self.visit_of(shared, LeaseRequest::Renewal).expect("it takes no lease");
         self.callers.extend(visit.map(|visit| Caller { visit, until }));
     }
 
-    /// A thread waits for room.
+    /// Makes a thread wait for room.
     pub(super) fn ensure(&mut self, at: usize, until: u64) {
         let Some(shared) = self.handles.get(at) else { return };
-        self.callers.extend(self.visit_of(shared, Wish::Room).ok().flatten().map(|visit| Caller { visit, until }));
+        self.callers.extend(self.visit_of(shared, LeaseRequest::Room).ok().flatten().map(|visit| Caller { visit, until }));
     }
 
-    /// Everyone who waits has a look; whose time is over goes.
+    /// Lets every waiting call look. A call whose time is over ends.
     pub(super) fn look(&mut self, now: u64) {
         for mut caller in std::mem::take(&mut self.callers) {
             match caller.visit.look() {
@@ -314,7 +317,7 @@ impl Program {
         }
     }
 
-    fn take(&mut self, answer: Option<Result<Answer>>) {
+    fn take(&mut self, answer: Option<Result<LeaseReply>>) {
         match answer {
             Some(Ok(Some(shared))) => self.handles.push(shared),
             Some(Err(error)) => assert_ne!(error.kind(), ErrorKind::Internal, "{error}"),
@@ -333,7 +336,7 @@ impl Program {
     pub(super) fn close(&mut self, at: usize) {
         if at < self.handles.len() {
             let shared = self.handles.swap_remove(at);
-            shared.let_go();
+            shared.drop_handle();
             drop(shared.wait_until_left(&Wait::from(Duration::ZERO)));
         }
     }
@@ -343,7 +346,6 @@ impl Program {
         (0..self.handles.len()).for_each(|_| self.close(0));
     }
 
-    /// One more handle on a shared generator.
     pub(super) fn clone_handle(&mut self, at: usize) {
         let cloned = self.handles.get(at).filter(|shared| shared.take_handle()).cloned();
         self.handles.extend(cloned);
@@ -355,21 +357,21 @@ impl Program {
         }
     }
 
-    /// An ID that stands a little ahead of everything.
+    /// An ID that is a little ahead of all other IDs.
     pub(super) fn id_ahead(&self, ticks: u64) -> Option<Id> {
         let layout = &self.contract.terms.layout;
         let tick = layout.tick_of(self.clocks.unix_ms()).ok()?;
         layout.min_id(layout.tick_start_ms(tick + ticks)).ok()
     }
 
-    /// Remembers which lease was made for which grant.
+    /// Records the grant for which each lease was made.
     pub(super) fn note_tokens(&mut self) {
         for thread in &self.threads {
             self.tokens.extend(thread.worker.lock().lease_tasks.iter_mut().filter_map(|lease_task| lease_task.in_use()));
         }
     }
 
-    /// Issues stamps, up to so many of those that are allowed now.
+    /// Issues up to `most` of the stamps that are allowed now.
     pub(super) fn mint(&mut self, at: usize, most: u64, spans: &mut Spans) -> Result<Option<(u64, u64, u64)>> {
         let Some(shared) = self.handles.get(at) else { return Ok(None) };
         let Claimed { lease, stamps, .. } = shared.claim(most, &Wait::from(Duration::ZERO))?;
@@ -392,7 +394,7 @@ impl Program {
         Ok(Some((lease.node, first, last)))
     }
 
-    /// The highest stamp that any of its generators has come to.
+    /// The highest stamp that a generator of the process has reached.
     pub(super) fn next(&self) -> u64 {
         self.handles.iter().map(|shared| shared.generator.lease.get().next()).max().unwrap_or(0)
     }
@@ -407,7 +409,7 @@ impl Program {
         self.threads.iter().flat_map(of).collect()
     }
 
-    /// Returns whether one of its leases is of the incarnation that this record names.
+    /// Returns whether one of the process's leases is of the incarnation in this record.
     pub(super) fn knows(&self, meta: Option<&String>) -> bool {
         let knows = |thread: &Thread| {
             thread.worker.lock().lease_tasks.iter_mut().any(|lease_task| lease_task.grant().is_some() && lease_task.incarnation() == meta)
@@ -425,7 +427,7 @@ impl Program {
             .find_map(|thread| thread.worker.lock().lease_tasks.iter_mut().find_map(|lease_task| lease_task.last_trouble().cloned()))
     }
 
-    /// The reason that waiting callers are given.
+    /// The reason that waiting callers get.
     pub(super) fn reason(&self) -> Option<String> {
         self.threads.iter().find_map(|thread| {
             thread.worker.lock().lease_tasks.iter_mut().find_map(|lease_task| lease_task.reason()).map(|reason| reason.to_string())

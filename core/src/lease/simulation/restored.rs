@@ -1,19 +1,19 @@
-//! A backup that is restored in place: the store goes back, and shows the identity that it had.
+//! A backup that is restored in place: the store goes back to an earlier state, with the same
+//! identity.
 //!
-//! Until a holder has asked for its record nobody can tell. Each case says what holds from then on.
+//! No process can notice this until a holder has read its record. Each case begins at that point.
 
 use super::super::protocol::{Do, Protocol};
 use super::directed::{RENEW_MS, above_floor, accept, drive, instant, meta, one_of, only};
 use super::store::{Kind, Saved, SimStore};
-use crate::error::{Error, ErrorKind};
+use frazil_base::error::{Error, ErrorKind};
 
-/// The instant of the restore.
 const RESTORED: u64 = 20_000;
 
-/// A store with a clock, its backup, and a holder of number 1 that has renewed its lease since; it took the number at `taken`.
+/// A store with a clock, its backup, and a holder of number 1. The holder took the number at `taken`, and has renewed its lease since.
 fn held(kind: Kind, taken: u64, saved: u64) -> (SimStore, Saved, Protocol) {
     let mut store = SimStore::new(kind, false);
-    // The namespace is begun by another number.
+    // Another number begins the namespace.
     let mut other = one_of(9, 0);
     drive(&mut other, &mut store, 0, 10);
     let mut first = only(1);
@@ -23,11 +23,12 @@ fn held(kind: Kind, taken: u64, saved: u64) -> (SimStore, Saved, Protocol) {
     (store, backup, first)
 }
 
-/// The record in the backup is the earlier holder's (there is none), or an earlier one of the lease.
+/// The times of the taking and of the backup. The backup has no record of the lease, or an earlier
+/// one.
 const TAKEN: [(u64, u64); 2] = [(10_000, 5_000), (100, 5_000)];
 
 #[test]
-fn a_holder_notices_at_its_next_renewal_and_goes_on_in_another_incarnation() {
+fn holder_notices_at_its_next_renewal_and_continues_in_another_incarnation() {
     for (taken, saved) in TAKEN {
         let (mut store, backup, mut first) = held(Kind::Clocked, taken, saved);
         let before = first.grant().unwrap();
@@ -35,19 +36,20 @@ fn a_holder_notices_at_its_next_renewal_and_goes_on_in_another_incarnation() {
         assert_eq!(meta(&store).since_ms, 0, "the restored store looks as if nothing could be lost");
         assert_eq!(drive(&mut first, &mut store, RESTORED, RESTORED + RENEW_MS + 100), []);
         let after = first.grant();
-        // Also a number whose holder has not looked yet is safe from then on.
+        // From then on, a number is safe even if its holder has not looked yet.
         let mut late = one_of(2, 2);
         drive(&mut late, &mut store, RESTORED + RENEW_MS + 100, RESTORED + RENEW_MS + 3_000);
         assert!(late.grant().is_none(), "duplicate on node 2: it is taken before the floor");
-        assert!(after.is_some_and(|after| after.token == before.token && after.bound > before.bound), "it goes on without a gap");
+        assert!(after.is_some_and(|after| after.token == before.token && after.bound > before.bound), "it continues without a gap");
         drive(&mut late, &mut store, RESTORED + RENEW_MS + 3_000, RESTORED + 20_000);
         assert!(above_floor(&late, RESTORED));
     }
 }
 
-/// A process that starts before the holder has looked finds a free number. The holder ends, and nobody else takes one of those that look free.
+/// A process that starts before the holder has looked finds a free number. The holder's lease ends,
+/// and no other process takes a number that only looks free.
 #[test]
-fn a_number_that_was_taken_before_its_holder_looked_is_lost_and_is_the_last_one() {
+fn number_taken_before_its_holder_looked_is_the_only_loss() {
     for (taken, saved) in TAKEN {
         let (mut store, backup, mut first) = held(Kind::Clocked, taken, saved);
         let before = first.grant().unwrap();
@@ -56,7 +58,7 @@ fn a_number_that_was_taken_before_its_holder_looked_is_lost_and_is_the_last_one(
         drive(&mut rival, &mut store, RESTORED, RESTORED + 100);
         let theirs = rival.grant().expect("the number looks free");
         drive(&mut first, &mut store, RESTORED + 100, RESTORED + RENEW_MS + 200);
-        assert!(first.grant().is_none(), "duplicate on node 1: both go on");
+        assert!(first.grant().is_none(), "duplicate on node 1: both continue");
         let loss = first.take_loss().unwrap();
         assert!(
             (loss.token, loss.orderly) == (before.token, false) && loss.from <= theirs.first,
@@ -65,12 +67,12 @@ fn a_number_that_was_taken_before_its_holder_looked_is_lost_and_is_the_last_one(
         drive(&mut late, &mut store, RESTORED + RENEW_MS + 200, RESTORED + RENEW_MS + 3_000);
         assert!(late.grant().is_none(), "duplicate on node 2: it is taken before the floor");
         drive(&mut rival, &mut store, RESTORED + RENEW_MS + 200, RESTORED + RENEW_MS + 2_200);
-        assert!(rival.grant().is_some_and(|grant| grant.token == theirs.token && grant.bound > theirs.bound), "one of the two goes on");
+        assert!(rival.grant().is_some_and(|grant| grant.token == theirs.token && grant.bound > theirs.bound), "one of the two continues");
     }
 }
 
 #[test]
-fn all_holders_of_a_restored_store_go_on_in_one_incarnation() {
+fn holders_of_a_restored_store_continue_in_one_incarnation() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let mut holders: Vec<_> = (0..4).map(|node| one_of(node, node)).collect();
     drive(&mut holders[0], &mut store, 0, 10);
@@ -94,7 +96,8 @@ fn all_holders_of_a_restored_store_go_on_in_one_incarnation() {
     }
 }
 
-/// Nothing keeps others from the number without a clock: the lease ends at once, and the store is refused until an operator accepts it.
+/// Without a clock, nothing keeps others from the number. So the lease ends at once, and the store
+/// is refused until an operator accepts it.
 #[test]
 fn without_a_clock_the_lease_ends_and_the_store_is_refused() {
     for (taken, saved) in TAKEN {
@@ -109,9 +112,9 @@ fn without_a_clock_the_lease_ends_and_the_store_is_refused() {
     }
 }
 
-/// etcd's revision and ZooKeeper's transaction number show it before a record is read.
+/// etcd's revision and ZooKeeper's transaction number show the restore before a record is read.
 #[test]
-fn a_lease_ends_when_a_store_without_a_clock_says_that_it_went_back() {
+fn lease_ends_when_a_store_without_a_clock_went_back() {
     for (kind, ends) in [(Kind::Clockless, true), (Kind::Clocked, false)] {
         let mut store = SimStore::new(kind, false);
         let mut first = only(1);
@@ -125,9 +128,10 @@ fn a_lease_ends_when_a_store_without_a_clock_says_that_it_went_back() {
     }
 }
 
-/// A machine is copied, and the copy gives the number back, which another process takes: the store has lost nothing.
+/// A machine is copied. The copy releases the number, and another process takes it. The store has
+/// lost nothing.
 #[test]
-fn a_copy_of_the_machine_is_no_sign_of_a_restore() {
+fn copy_of_the_machine_is_not_taken_for_a_restore() {
     let mut store = SimStore::new(Kind::Clocked, false);
     let mut first = only(1);
     drive(&mut first, &mut store, 0, 5_000);

@@ -1,12 +1,12 @@
-//! Starts in large namespaces: the numbers that they read and take, by the protocol as it ships. All of a fleet act in rounds, so that
-//! they are in each other's way as much as they can be.
+//! Starts in large namespaces, by the shipped protocol: the numbers that they read and take. The
+//! processes of a fleet act in rounds, so that they collide as much as possible.
 
 use super::super::candidates::Candidates;
 use super::super::protocol::{Do, Now, Protocol, Reply, Terms};
 use super::super::record::{Slot, Tenure};
 use super::store::{Kind, SimStore};
-use crate::error::{Error, ErrorKind};
-use crate::store::{Loaded, Swapped, Which};
+use frazil_base::error::{Error, ErrorKind};
+use frazil_store::{Loaded, Swapped, Which};
 use std::collections::HashSet;
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
@@ -32,17 +32,18 @@ struct Fleet {
     at: u64,
     loads: usize,
     swaps: usize,
-    /// The records that were read, and the numbers that were asked for, of which a page has none.
+    /// The number of records that were read, and of numbers that were requested. A page requests
+    /// none.
     read: usize,
     asked: Vec<Vec<u64>>,
-    /// A change of what the store answers.
+    /// A falsification of the store's answers.
     lie: fn(&mut Loaded),
-    /// True if the store takes no new record.
+    /// True if the store accepts no new record.
     is_full: bool,
 }
 
 impl Fleet {
-    /// A namespace with the records of these numbers, held until then.
+    /// A namespace with the records of these numbers, held until `end_ms`.
     fn new(kind: Kind, tenure: Tenure, held: impl IntoIterator<Item = u64>, end_ms: i64) -> Self {
         let mut store = SimStore::new(kind, false);
         store.page = 100;
@@ -50,7 +51,7 @@ impl Fleet {
         Fleet { store, at: 0, loads: 0, swaps: 0, read: 0, asked: Vec::new(), lie: |_| (), is_full: false }
     }
 
-    /// Lets each process do one thing; their clocks are off by so much.
+    /// Lets each process take one step. Their clocks are wrong by `off_ms`.
     fn round(&mut self, fleet: &mut [Protocol], off_ms: i64) {
         let true_ms = BEGIN_MS + self.at as i64;
         let now = Now { tick: (true_ms + off_ms - 1_735_689_600_000) as u64, mono_ms: self.at, next: 0 };
@@ -83,7 +84,7 @@ impl Fleet {
         self.at += ROUND_MS;
     }
 
-    /// Rounds until all have a number; returns the numbers.
+    /// Runs rounds until all processes have a number. Returns the numbers.
     fn start_all(&mut self, fleet: &mut [Protocol], rounds: usize) -> Vec<u64> {
         for _ in 0..rounds {
             if fleet.iter().all(|process| process.grant().is_some()) {
@@ -94,7 +95,7 @@ impl Fleet {
         granted(fleet)
     }
 
-    /// A process that has started, alone.
+    /// Starts one process alone.
     fn start(&mut self, terms: Terms, seed: u64) -> Protocol {
         let mut process = [Protocol::new(terms, "test:1", fastrand::Rng::with_seed(seed))];
         assert_eq!(self.start_all(&mut process, 300).len(), 1, "{:?}", process[0].trouble());
@@ -121,7 +122,7 @@ fn distinct(nodes: &[u64]) -> usize {
 }
 
 #[test]
-fn a_start_reads_a_few_records_however_many_there_are() {
+fn start_reads_few_records_of_a_large_namespace() {
     for kind in [Kind::Clocked, Kind::Clockless] {
         let terms = terms(vec![(None, 22)], kind);
         let mut namespace = Fleet::new(kind, Tenure::Held, 0..100_000, HOUR_MS);
@@ -146,9 +147,9 @@ fn numbers_whose_bound_has_passed_are_taken_before_any_other() {
     }
 }
 
-/// A storm: as many processes as there are numbers, nearly, and all of them read before any writes.
+/// A storm: there are nearly as many processes as numbers, and all read before any writes.
 #[test]
-fn a_thousand_starts_at_once_have_numbers_after_a_few_attempts() {
+fn thousand_starts_at_once_have_numbers_after_a_few_attempts() {
     let terms = terms(vec![(None, 10)], Kind::Clocked);
     for records in [0, 500, 1_024] {
         let mut namespace = Fleet::new(Kind::Clocked, Tenure::Free, 0..records, -HOUR_MS);
@@ -160,21 +161,21 @@ fn a_thousand_starts_at_once_have_numbers_after_a_few_attempts() {
     }
 }
 
-/// Those that find none say so, once they have seen that every number is held.
+/// Processes that find no number report it after they have seen that every number is held.
 #[test]
-fn a_thousand_starts_share_what_is_free_of_a_nearly_full_namespace() {
+fn thousand_starts_share_what_is_free_of_a_nearly_full_namespace() {
     let terms = terms(vec![(None, 10)], Kind::Clocked);
     let mut namespace = Fleet::new(Kind::Clocked, Tenure::Held, 0..1_000, 10 * HOUR_MS);
     let mut processes = fleet(&terms, 1_000);
     let numbers = namespace.start_all(&mut processes, 100);
     assert_eq!((numbers.len(), distinct(&numbers)), (24, 24));
     assert!(numbers.iter().all(|node| (1_000..1_024).contains(node)), "{numbers:?}");
-    let told = processes.iter().filter_map(Protocol::trouble).filter(|error| error.kind() == ErrorKind::NoFreeNode).count();
-    assert_eq!(told + processes.iter().filter(|process| process.awaits().is_some()).count() + 24, 1_000);
+    let refused = processes.iter().filter_map(Protocol::trouble).filter(|error| error.kind() == ErrorKind::NoFreeNode).count();
+    assert_eq!(refused + processes.iter().filter(|process| process.awaits().is_some()).count() + 24, 1_000);
 }
 
 #[test]
-fn the_last_free_number_is_found() {
+fn last_free_number_is_found() {
     for (free, given) in [(None, None), (Some(Tenure::Free), None), (Some(Tenure::Held), None), (None, Some(3))] {
         for last in [0, 1, 700, 1_023] {
             let terms = terms(vec![(None, 6), (given, 2), (None, 4)], Kind::Clocked);
@@ -189,7 +190,7 @@ fn the_last_free_number_is_found() {
 }
 
 #[test]
-fn no_number_is_free_only_where_all_were_looked_at() {
+fn no_free_node_only_after_reading_all_numbers() {
     for kind in [Kind::Clocked, Kind::Clockless] {
         let terms = terms(vec![(None, 4), (Some(2), 2), (None, 6)], kind);
         let mut namespace = Fleet::new(kind, Tenure::Held, 0..4_096, HOUR_MS);
@@ -207,9 +208,9 @@ fn no_number_is_free_only_where_all_were_looked_at() {
     }
 }
 
-/// A store without room for another record keeps those that it has.
+/// A store without room for another record keeps the existing ones.
 #[test]
-fn a_full_store_gives_the_number_that_is_open() {
+fn full_store_gives_the_number_that_is_open() {
     for open in [3, 100, 999] {
         let terms = terms(vec![(None, 22)], Kind::Clocked);
         let mut namespace = Fleet::new(Kind::Clocked, Tenure::Held, 0..1_000, HOUR_MS);
@@ -226,7 +227,7 @@ fn a_full_store_gives_the_number_that_is_open() {
             assert_eq!(granted(&process), [open]);
             namespace.store.put(open, record(Tenure::Free, open, BEGIN_MS - HOUR_MS));
         }
-        // With none open it fails, and soon.
+        // Without an open number, the start fails soon.
         namespace.store.put(open, record(Tenure::Held, open, BEGIN_MS + HOUR_MS));
         namespace.forget_counts();
         let mut process = fleet(&terms, 1);
@@ -238,9 +239,9 @@ fn a_full_store_gives_the_number_that_is_open() {
     }
 }
 
-/// A holder that has crashed is waited for.
+/// A start waits for the bound of a crashed holder.
 #[test]
-fn a_bound_that_passes_soon_is_waited_for_in_a_large_namespace() {
+fn start_waits_for_a_bound_that_passes_soon() {
     let terms = terms(vec![(None, 10)], Kind::Clocked);
     let mut namespace = Fleet::new(Kind::Clocked, Tenure::Held, 0..1_024, HOUR_MS);
     namespace.store.put(77, record(Tenure::Held, 77, BEGIN_MS + 2_500));
@@ -249,7 +250,8 @@ fn a_bound_that_passes_soon_is_waited_for_in_a_large_namespace() {
     assert!((2_500..5_000).contains(&namespace.at), "{}", namespace.at);
 }
 
-/// Processes come and go, by a release or a crash, and some start at once: records do not pile up.
+/// Processes come and go, by a release or a crash, and some start at once. The number of records
+/// stays limited.
 #[test]
 fn there_are_at_most_twice_as_many_records_as_numbers_held_at_once() {
     let terms = Terms { window_ms: 100 * HOUR_MS as u64, ..terms(vec![(None, 22)], Kind::Clocked) };
@@ -270,7 +272,7 @@ fn there_are_at_most_twice_as_many_records_as_numbers_held_at_once() {
                 ended.release(0);
                 namespace.round(std::slice::from_mut(&mut ended), 0);
             }
-            // As it is once its window has passed.
+            // The record of a number after its window has passed.
             namespace.store.put(node, record(Tenure::Held, node, true_ms - 1));
         }
     }
@@ -279,7 +281,7 @@ fn there_are_at_most_twice_as_many_records_as_numbers_held_at_once() {
 }
 
 #[test]
-fn records_of_other_formats_are_nobodys_to_take() {
+fn records_of_other_formats_are_not_taken() {
     let terms = terms(vec![(None, 10)], Kind::Clocked);
     let unreadable = |free: Option<u64>| {
         let mut namespace = Fleet::new(Kind::Clocked, Tenure::Held, [], 0);
@@ -293,12 +295,12 @@ fn records_of_other_formats_are_nobodys_to_take() {
     assert!(error.kind() == ErrorKind::StoreCorrupt && error.to_string().contains("newer"), "{error}");
 }
 
-/// The write compares the record that the store has, whatever it said.
+/// The write compares the store's real record, whatever the store answered.
 #[test]
-fn a_store_that_lies_about_records_costs_attempts_and_no_more() {
+fn false_records_cost_only_attempts() {
     let terms = terms(vec![(None, 10)], Kind::Clocked);
     let lies: [fn(&mut Loaded); 3] = [
-        // A replica that is behind.
+        // The store answers from a replica with old records.
         |loaded| {
             loaded
                 .slots
@@ -306,9 +308,9 @@ fn a_store_that_lies_about_records_costs_attempts_and_no_more() {
                 .filter(|(node, _)| node % 2 == 0)
                 .for_each(|(node, text)| *text = record(Tenure::Free, *node, BEGIN_MS - HOUR_MS))
         },
-        // It leaves some out.
+        // The store leaves some records out.
         |loaded| loaded.slots.retain(|(node, _)| node % 3 > 0),
-        // It answers what nobody has asked, and twice.
+        // The store answers with records that were not requested, and twice.
         |loaded| {
             let more = (0..3_000).map(|node| (node, record(Tenure::Free, node, BEGIN_MS - HOUR_MS)));
             loaded.slots.splice(0..0, more);
@@ -324,11 +326,11 @@ fn a_store_that_lies_about_records_costs_attempts_and_no_more() {
     }
 }
 
-/// A namespace of a store without a clock, in which all but a few processes are long gone.
+/// A namespace of a store without a clock, in which only a few processes are still alive.
 fn sparse(live: u64) -> (Fleet, Vec<Protocol>, Terms) {
     let terms = terms(vec![(None, 16)], Kind::Clockless);
     let mut namespace = Fleet::new(Kind::Clockless, Tenure::Held, 0..5_000, -10 * HOUR_MS);
-    // They started before the others were gone.
+    // The live processes started before the others ended.
     let mut processes = fleet(&terms, live);
     namespace.store.page = 5_000;
     namespace.start_all(&mut processes, 500);
@@ -339,7 +341,7 @@ fn sparse(live: u64) -> (Fleet, Vec<Protocol>, Terms) {
 }
 
 #[test]
-fn a_clock_far_ahead_of_who_is_alive_is_noticed_in_a_sparse_namespace() {
+fn clock_far_ahead_of_live_holders_is_noticed_in_a_sparse_namespace() {
     let (mut namespace, mut live, terms) = sparse(3);
     let mut ahead = fleet(&terms, 1);
     while ahead[0].trouble().is_none() {
@@ -360,15 +362,16 @@ fn a_clock_far_ahead_of_who_is_alive_is_noticed_in_a_sparse_namespace() {
     assert_eq!((live[0].trouble().map(crate::Error::kind), live[0].grant()), (Some(ErrorKind::ClockSkew), before));
 }
 
-/// A page of the survey need not have the record of the process's own lease, and says nothing of it.
+/// A page of the survey need not contain the record of the process's lease. Then it shows nothing
+/// about that lease.
 #[test]
-fn a_page_without_its_own_record_ends_no_lease() {
+fn page_without_the_leases_record_keeps_the_lease() {
     let (mut namespace, mut live, _) = sparse(2);
     namespace.store.page = 1;
     live.retain(|process| process.grant().unwrap().node > 0);
     let before = granted(&live);
     assert!(!before.is_empty());
-    // The namespace's record is gone, and the slots stand.
+    // The namespace's record is gone, and the slots remain.
     namespace.lie = |loaded| loaded.meta = None;
     (0..200).for_each(|_| namespace.round(&mut live, HOUR_MS));
     assert!(live.iter().all(|process| process.trouble().map(Error::kind) == Some(ErrorKind::StoreChanged)));
@@ -376,11 +379,12 @@ fn a_page_without_its_own_record_ends_no_lease() {
     assert!(live.iter_mut().all(|process| process.take_loss().is_none()));
 }
 
-/// The namespace is read up to the first live record; the next starts find that of the first one in their draws.
+/// The namespace is read up to the first live record. The draws of later starts contain the first
+/// start's record.
 #[test]
-fn a_sparse_namespace_is_surveyed_by_one_start() {
+fn sparse_namespace_is_surveyed_by_one_start() {
     let (mut namespace, live, terms) = sparse(1);
-    // The one that is alive has a number that no draw is sure to have.
+    // The live process has a number that a draw may miss.
     let text = namespace.store.load(Which::One(live[0].grant().unwrap().node), 0).slots.remove(0).1;
     namespace.store.put(live[0].grant().unwrap().node, record(Tenure::Held, 1, BEGIN_MS - HOUR_MS));
     namespace.store.put(4_321, text);
@@ -396,26 +400,26 @@ fn a_sparse_namespace_is_surveyed_by_one_start() {
 }
 
 #[test]
-fn where_nobody_is_alive_a_start_watches_for_a_while_and_goes_on() {
+fn start_among_dead_holders_watches_and_continues() {
     let terms = terms(vec![(None, 16)], Kind::Clockless);
     let mut namespace = Fleet::new(Kind::Clockless, Tenure::Held, 0..2_000, -HOUR_MS);
     let mut processes = fleet(&terms, 20);
     let numbers = namespace.start_all(&mut processes, 500);
     assert_eq!(distinct(&numbers), 20);
     assert!((RENEW_MS * 3 / 2..4_000).contains(&namespace.at), "{}", namespace.at);
-    // Numbers that were given back say nothing of clocks.
+    // Released numbers show nothing about clocks.
     let mut namespace = Fleet::new(Kind::Clockless, Tenure::Free, 0..2_000, -HOUR_MS);
     namespace.start(terms, 1);
     assert!(namespace.at < 1_000, "{}", namespace.at);
 }
 
-/// The write decides between two that drew the same number.
+/// The write decides between two processes that drew the same number.
 #[test]
-fn of_two_that_draw_the_same_one_has_it() {
+fn one_of_two_processes_gets_a_number_that_both_drew() {
     let terms = terms(vec![(None, 22)], Kind::Clocked);
     let mut namespace = Fleet::new(Kind::Clocked, Tenure::Free, [], 0);
     let mut twins: Vec<_> = (0..2).map(|_| Protocol::new(terms.clone(), "test:1", fastrand::Rng::with_seed(1))).collect();
     let numbers = namespace.start_all(&mut twins, 30);
     assert_eq!((numbers.len(), distinct(&numbers)), (2, 2));
-    assert_eq!(namespace.store.swap(&crate::store::Swap::of_meta(String::new(), None, String::new(), 0), 0), Swapped::Differs);
+    assert_eq!(namespace.store.swap(&frazil_store::Swap::of_meta(String::new(), None, String::new(), 0), 0), Swapped::Differs);
 }

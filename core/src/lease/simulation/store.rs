@@ -1,17 +1,17 @@
-//! A store that keeps its promise only as far as its kind does.
+//! A simulated store that gives only the guarantees of its kind.
 
-use crate::store::{Key, Loaded, Swap, Swapped, Which};
+use frazil_store::{Key, Loaded, Swap, Swapped, Which};
 use std::collections::BTreeMap;
 
-/// The number of earlier states that a replica or a dump may have.
+/// The number of saved states that a replica or a dump may use.
 const SNAPSHOTS: usize = 6;
 
-/// The promise of a store.
+/// The guarantees of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Linearizable, with a clock: PostgreSQL, the file store.
     Clocked,
-    /// A durable store, of which an asynchronous replica may be promoted.
+    /// A durable store with an asynchronous replica, which may be promoted.
     Promoted,
     /// Linearizable, without a clock: etcd, ZooKeeper.
     Clockless,
@@ -29,25 +29,25 @@ struct Records {
 #[derive(Clone)]
 pub(super) struct Saved(Records);
 
-/// A server that was replaced and goes on as it was: it keeps its records, its name and its clock.
+/// A server that was replaced, with its records, name and clock.
 struct Aside {
     records: Records,
     server: u64,
     skew_ms: i64,
 }
 
-/// One server after the other, at one address.
+/// A series of servers at one address.
 pub(super) struct SimStore {
     pub(super) kind: Kind,
-    /// True if only slots are forgotten.
+    /// True if only slots can be forgotten.
     pub(super) keeps_meta: bool,
-    /// The slots of a page.
+    /// The number of slots in a page.
     pub(super) page: usize,
     records: Records,
-    /// The records that the last writes replaced, the latest last.
+    /// The records that the last writes replaced, newest last.
     undo: Vec<Records>,
     snapshots: Vec<Records>,
-    /// The present server, and how many there were.
+    /// The present server, and the number of servers so far.
     server: u64,
     servers: u64,
     aside: Option<Aside>,
@@ -85,7 +85,6 @@ impl SimStore {
         let slots = &self.records.slots;
         let of = |node: &u64| slots.get(node).map(|text| (*node, text.clone()));
         let asked: Vec<_> = match &which {
-            Which::All => slots.iter().map(|(node, text)| (*node, text.clone())).collect(),
             Which::One(node) => of(node).into_iter().collect(),
             Which::These(nodes) => nodes.iter().filter_map(of).collect(),
             Which::Page(first) => slots.range(first..).take(self.page).map(|(node, text)| (*node, text.clone())).collect(),
@@ -123,7 +122,7 @@ impl SimStore {
         Swapped::Done
     }
 
-    /// The highest bound of a record, whoever holds it.
+    /// The highest bound of any record.
     pub(super) fn highest_bound(&self) -> u64 {
         let bounds = self.records.slots.iter().filter_map(|(node, text)| Some(super::Slot::parse(*node, text).ok()?.bound));
         bounds.max().unwrap_or(0)
@@ -147,18 +146,18 @@ impl SimStore {
         &self.records.slots
     }
 
-    /// A backup is restored in place: the server looks as before.
+    /// Restores a backup in place. The server looks as before.
     pub(super) fn put_back(&mut self, saved: Saved) {
         self.records = saved.0;
     }
 
-    /// A server takes over that stands where this one stood.
+    /// Replaces the server by another one, with saved records and another clock.
     pub(super) fn restore(&mut self, saved: Saved, skew_ms: i64) {
         self.replace(saved.0);
         self.take_over(skew_ms);
     }
 
-    /// Another server of a cluster answers, with the same records.
+    /// Switches to another server of a cluster, with the same records.
     pub(super) fn turn_to(&mut self, server: u64) {
         self.server = server;
     }
@@ -170,7 +169,7 @@ impl SimStore {
         self.skew_ms = skew_ms;
     }
 
-    /// A replica or a dump of this instant, which may come to life later.
+    /// Saves the present state as a replica or a dump, which may be used later.
     pub(super) fn snapshot(&mut self) {
         if self.snapshots.len() == SNAPSHOTS {
             self.snapshots.remove(0);
@@ -178,7 +177,7 @@ impl SimStore {
         self.snapshots.push(self.records.clone());
     }
 
-    /// Another server takes over, without the last writes.
+    /// Replaces the server by one without the last writes.
     pub(super) fn restart_without(&mut self, writes: usize, skew_ms: i64) {
         for _ in 0..writes {
             let Some(before) = self.undo.pop() else { break };
@@ -187,20 +186,21 @@ impl SimStore {
         self.take_over(skew_ms);
     }
 
-    /// A server takes over that stopped to replicate some time ago.
+    /// Replaces the server by one that stopped replicating some time ago.
     pub(super) fn fail_over(&mut self, which: usize, skew_ms: i64) {
         let Some(stale) = self.snapshots.get(which % SNAPSHOTS).cloned() else { return };
         self.replace(stale);
         self.take_over(skew_ms);
     }
 
-    /// A replica without the last writes is promoted, and nobody tells the primary.
+    /// Promotes a replica without the last writes, while the primary continues.
     pub(super) fn promote(&mut self, writes: usize, skew_ms: i64) {
         self.aside = Some(Aside { records: self.records.clone(), server: self.server, skew_ms: self.skew_ms });
         self.restart_without(writes, skew_ms);
     }
 
-    /// The server that was replaced last answers again, as it was then, and the present one waits in its place.
+    /// Switches back to the server that was replaced last, unchanged. The present server takes its
+    /// place as the replaced one.
     pub(super) fn go_back(&mut self) -> bool {
         let Some(aside) = &mut self.aside else { return false };
         std::mem::swap(&mut self.records, &mut aside.records);
@@ -219,13 +219,13 @@ impl SimStore {
         self.meta().and_then(|text| super::Meta::parse(text).ok()).is_some_and(|meta| meta.server == self.server())
     }
 
-    /// FLUSHALL, by the server's own client: it keeps its name.
+    /// Does FLUSHALL. The server keeps its name.
     pub(super) fn wipe(&mut self) {
         self.records = Records::default();
         self.undo.clear();
     }
 
-    /// Puts a slot's record there, whoever wrote it.
+    /// Stores a slot's record, of any holder.
     pub(super) fn put(&mut self, node: u64, text: String) {
         self.records.slots.insert(node, text);
     }
@@ -240,7 +240,8 @@ impl SimStore {
         self.records.slots.remove(&node).expect("the slot has a record");
     }
 
-    /// A promotion keeps the namespace's first record: without it there is nothing that the protocol could know.
+    /// Replaces the records. A promotion keeps the namespace's first record, because without it the
+    /// protocol could not notice anything.
     fn replace(&mut self, records: Records) {
         if self.keeps_meta {
             self.records.slots = records.slots;

@@ -1,5 +1,5 @@
-//! One run: a store, some processes and true time. `begin` draws what it is like, `faults` what goes wrong, and
-//! `judge` says what is demanded.
+//! One run: a store, some processes and true time. `begin` draws its properties, `faults` its
+//! failures, and `judge` checks its outcome.
 
 mod begin;
 mod faults;
@@ -7,30 +7,31 @@ mod judge;
 
 pub(super) use judge::overlaps;
 
-use super::super::calls::Call;
+use super::super::calls::StoreCall;
 use super::super::contract::{Contract, Times};
 use super::super::protocol::{Do, Reply};
 use super::super::record::{Meta, Slot};
-use super::super::worker::Next;
+use super::super::worker::WorkerAction;
 use super::program::{Batch, Program, Spans, Thread};
 use super::store::{Kind, Saved, SimStore};
-use crate::error::{Error, ErrorKind};
-use crate::layout::Layout;
-use crate::policy::{Policies, Reaction, Start};
-use crate::store::{Address, Key, Swap, Swapped};
+use crate::generator::policy::{Policies, Reaction, Start};
+use crate::id::layout::Layout;
+use frazil_base::error::{Error, ErrorKind};
+use frazil_store::{Address, Key, Swap, Swapped};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// True time begins here.
+/// The beginning of true time.
 const BEGIN_MS: i64 = 1_735_689_600_000 + 10 * 86_400_000;
 const HOUR_MS: i64 = 3_600_000;
 const MOST_PROCESSES: usize = 6;
-/// A call's way there, and its way back.
+/// The longest time of a call's way to the store, or of its way back.
 const LATENCY_MS: u64 = 20;
-/// Two servers' clocks lie apart by less than e, which is 1 s.
+/// The largest error of a server's clock. The clocks of two servers differ by less than e, which is
+/// 1 s.
 const SKEW_MS: i64 = 499;
 
-/// The errors with which a call that may not wait may be refused.
+/// The errors that a call that may not wait may fail with.
 const REFUSALS: &[ErrorKind] = &[
     ErrorKind::WouldBlock,
     ErrorKind::Exhausted,
@@ -41,9 +42,9 @@ const REFUSALS: &[ErrorKind] = &[
 ];
 
 enum Event {
-    /// The workers' threads look at their lease tasks.
+    /// The worker's threads look at their lease tasks.
     Wake(usize, u64),
-    /// The program does something with its handles.
+    /// The program uses its handles.
     Act(usize),
     /// A call reaches the store.
     Arrive {
@@ -68,29 +69,29 @@ enum Event {
     End,
 }
 
-/// A scenario that chance alone would seldom make.
+/// A scenario that random events rarely produce.
 enum Turn {
-    /// The process goes on, and the store that it finds is this one, or as it is.
+    /// The process continues. The store is unchanged, or goes back to an earlier state.
     Revive {
         at: usize,
         saved: Option<Saved>,
     },
-    /// The process extends once more with its clock ahead, and then stands still.
+    /// The process extends once more with its clock ahead, and then stops.
     Ahead {
         at: usize,
         saved: Saved,
     },
     Wipe,
-    /// The store is lost, and may be again.
+    /// The store is lost, perhaps again.
     Lose {
         at: usize,
         saved: Saved,
     },
-    /// A server without the last writes takes over, and after it another.
+    /// A server without the last writes takes over, and then another.
     Again {
         left: u32,
     },
-    /// The server that was replaced answers again, as it was.
+    /// The replaced server answers again, unchanged.
     GoBack,
 }
 
@@ -99,7 +100,8 @@ enum Turn {
 pub(super) struct Outcome {
     pub(super) stamps: u64,
     pub(super) leases: usize,
-    /// The number of times that an owner wrote its slot again after a loss, because its record was gone or older.
+    /// The number of times that an owner rewrote its slot after a loss, because its record was gone
+    /// or older.
     pub(super) reclaimed: u64,
     /// The number of copies of machines that were noticed.
     pub(super) copies: u64,
@@ -117,34 +119,37 @@ pub(super) struct World {
     starts: usize,
     spans: Spans,
     stamps: u64,
-    /// Every token of a record, and how often one stood again where it was gone.
+    /// Every token of a record, and the number of times that one was written again after it was
+    /// gone.
     tokens: HashSet<u64>,
     reclaimed: u64,
-    /// True where backups are restored in place.
+    /// True if backups are restored in place.
     restores: bool,
-    /// True from a restore on, until a holder has noticed it.
+    /// True from a restore until a holder has noticed it.
     went_back: bool,
-    /// The tokens of records that a restore brought back, and that another one's had followed.
+    /// The tokens of records that a restore brought back, although another token had followed.
     revived: HashSet<u64>,
-    /// The tokens that were taken from a restore on, until a holder had noticed it, or extended though another's had followed: no store of that
-    /// kind tells them that the number is in use.
+    /// Tokens whose duplicates are excused, because a store of that kind does not show that the
+    /// number is in use. They were taken after a restore before a holder noticed it, or were
+    /// extended although another token had followed.
     excused: HashSet<u64>,
-    /// The process that alone reaches a server that came back unchanged: it cannot know better.
-    usher: Option<(usize, String)>,
+    /// The only process that reaches a server that came back unchanged, because another process
+    /// might not notice the return.
+    first_to_notice: Option<(usize, String)>,
     /// One unit of trouble: W + A + e, in ms.
     reach_ms: u64,
     fault_ms: u64,
     measure_ms: u64,
     calm: bool,
     lively: bool,
-    /// True if a bound lay further ahead than the store's clock allows.
+    /// True if a bound was further ahead than the store's clock allows.
     beyond_cap: bool,
     log: Option<Vec<String>>,
 }
 
 impl World {
     /// # Errors
-    /// What went wrong, as text.
+    /// The violated demand, as text.
     pub(super) fn run(&mut self, lively: bool) -> Result<Outcome, String> {
         self.plan(self.fault_ms, Event::Calm);
         let first = self.random.u64(..self.reach_ms / 2);
@@ -165,7 +170,7 @@ impl World {
                 Event::Calm => self.calm(),
                 Event::Measure => self.processes.iter_mut().for_each(|process| process.calls = 0),
                 Event::End => {
-                    // A late write may have come from such a clock.
+                    // A late write may come from a process with a wrong clock.
                     self.lively &= !self.poisoned();
                     break;
                 }
@@ -198,7 +203,7 @@ impl World {
         self.queue.insert((self.at + in_ms, self.sequence), event);
     }
 
-    /// Starts a process, in the place of another that crashed or beside the others.
+    /// Starts a process, beside the others or in the place of one that crashed.
     fn start(&mut self, place: Option<usize>, contract: Arc<Contract>, also: Option<Arc<Contract>>, seed: u64, offset_ms: i64, in_ms: u64) {
         self.starts += 1;
         let mut program = Program::new(self.starts, contract, seed, offset_ms);
@@ -243,7 +248,7 @@ impl World {
         self.processes[at].set_clocks(self.at, self.true_ms());
     }
 
-    /// Lets each thread that is in no call do what is due.
+    /// Makes each thread without a call do everything that is due.
     fn drive(&mut self, at: usize) {
         let mut wake = u64::MAX;
         self.processes[at].start_threads();
@@ -254,11 +259,11 @@ impl World {
             }
             let worker = Arc::clone(&program.threads[thread].worker);
             match worker.next(program.process()) {
-                Next::Ask(calls) => self.send_all(at, thread, calls),
-                Next::Rest(until) => wake = wake.min(until),
-                Next::End if program.retire(&worker) => drop(program.threads.remove(thread)),
-                Next::End => wake = 0,
-                Next::Attend(_) => unreachable!("there are no tags"),
+                WorkerAction::Ask(calls) => self.send_all(at, thread, calls),
+                WorkerAction::Rest(until) => wake = wake.min(until),
+                WorkerAction::End if program.retire(&worker) => drop(program.threads.remove(thread)),
+                WorkerAction::End => wake = 0,
+                WorkerAction::Attend(_) => unreachable!("a lease has no tags"),
             }
         }
         self.processes[at].note_tokens();
@@ -268,8 +273,9 @@ impl World {
         }
     }
 
-    /// Sends calls on their way together. The connection may be cut in the middle: then those behind have no answer.
-    fn send_all(&mut self, at: usize, thread: usize, calls: Vec<Call>) {
+    /// Sends calls together. The connection may be cut in the middle, and then the later calls get
+    /// no answer.
+    fn send_all(&mut self, at: usize, thread: usize, calls: Vec<StoreCall>) {
         let count = calls.len();
         let asked: Vec<_> = calls.iter().map(|call| (call.what.clone(), call.contract.call_timeout().as_millis() as u64)).collect();
         let cut = if count > 1 && !self.calm && self.random.u8(..6) == 0 { self.random.usize(..count) } else { count };
@@ -282,7 +288,7 @@ impl World {
         }
     }
 
-    /// Decides what becomes of a call.
+    /// Draws the fate of a call.
     fn send(&mut self, at: usize, call: u64, what: Do, timeout: u64, is_cut: bool) {
         let id = self.processes[at].id;
         let there = self.random.u64(..=LATENCY_MS);
@@ -301,7 +307,8 @@ impl World {
         self.note(|| format!("p{id} asks {what:?} arrives {arrives:?} answers {answers}"));
         let until = self.at + timeout;
         if !self.calm && matches!(what, Do::Release(_)) && self.random.bool() {
-            // It was sent over a connection that has ended too: that one comes whenever it comes.
+            // The release was also sent over a connection that has ended. That copy may arrive at
+            // any time.
             let arrives = self.random.u64(..3 * self.reach_ms);
             self.plan(arrives, Event::Arrive { call, from: at, what: what.clone(), answers: false, until });
         }
@@ -327,7 +334,7 @@ impl World {
                     Reply::Swapped(swapped)
                 }
                 Do::Note(_) => Reply::Noted,
-                Do::Rest(_) => unreachable!("a rest is no call"),
+                Do::Rest(_) => unreachable!("a rest is not a call"),
             })
         } else {
             Err(no_answer())
@@ -346,7 +353,7 @@ impl World {
             return self.plan(ms, Event::Reply { call, from, reply });
         }
         self.set_clocks(from);
-        let told = self.log.is_some().then(|| format!("{reply:?}"));
+        let text = self.log.is_some().then(|| format!("{reply:?}"));
         let program = &mut self.processes[from];
         let worker = Arc::clone(&program.threads[thread].worker);
         let Some(mut batch) = program.threads[thread].batch.take() else { return };
@@ -359,14 +366,14 @@ impl World {
         program.echo(&batch.calls, &replies);
         worker.done(&batch.calls, replies, program.process());
         program.note_tokens();
-        if let Some(reply) = told {
-            let told = format!("p{} hears {reply}; grant {:?} trouble {:?}", program.id, program.grant(), program.trouble());
-            self.note(|| told);
+        if let Some(reply) = text {
+            let text = format!("p{} hears {reply}; grant {:?} trouble {:?}", program.id, program.grant(), program.trouble());
+            self.note(|| text);
         }
         self.wake_in(from, 0);
     }
 
-    /// The program does something: mostly it mints.
+    /// Makes the program do something: mostly it mints.
     fn act(&mut self, at: usize) {
         if let Some(ms) = self.paused(at) {
             return self.plan(ms, Event::Act(at));
@@ -395,7 +402,7 @@ impl World {
                 11..13 => program.renew(which, until),
                 13..16 => program.ensure(which, until),
                 16..20 => program.clone_handle(which),
-                // What a clock observes that is hours ahead holds for hours.
+                // An observed ID from a clock that is hours ahead has an effect for hours.
                 20..22 if program.offset_ms.abs() <= 1_000 => {
                     if let Some(id) = program.id_ahead(self.random.u64(..=program.contract.terms.ahead_ticks)) {
                         program.observe(which, id);

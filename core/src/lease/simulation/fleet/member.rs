@@ -1,26 +1,26 @@
-//! One process of a fleet, and how it reaches the store.
+//! One process of a fleet, and its way to the store.
 
-use super::super::super::calls::Call;
+use super::super::super::calls::StoreCall;
 use super::super::super::connection::{For, Link};
 use super::super::super::contract::{Contract, Times};
 use super::super::super::protocol::Reply;
 use super::super::program::{Program, Thread};
-use crate::error::{Error, ErrorKind, Result};
-use crate::layout::Layout;
-use crate::policy::{Policies, Reaction, Start};
-use crate::store::Address;
+use crate::generator::policy::{Policies, Reaction, Start};
+use crate::id::layout::Layout;
+use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_store::Address;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Four million numbers: every process of a large fleet finds one.
+/// A layout of four million numbers, so that every process of a large fleet finds one.
 const LAYOUT: &str = "time:37@10ms node:22 sequence:4 epoch:2025-01-01";
-/// A process that could not start is started again, as by a supervisor.
+/// The time after which a process that could not start is started again, as by a supervisor.
 pub(super) const AGAIN_MS: u64 = 1_000;
 
 /// The calls that a process waits for.
 pub(super) struct Asked {
     pub(super) request: u64,
-    pub(super) calls: Arc<Vec<Call>>,
+    pub(super) calls: Arc<Vec<StoreCall>>,
     begun: Instant,
 }
 
@@ -29,11 +29,12 @@ pub(super) struct Member {
     link: Link<()>,
     pub(super) is_connected: bool,
     pub(super) asked: Option<Asked>,
-    /// The server that it asks, among several.
+    /// The index of the server that the process calls.
     pub(super) door: usize,
-    /// The instant at which it began to start, while it has no number, and until when the present attempt waits.
+    /// The time at which the process began to start, while it has no number, and the end of the
+    /// present attempt.
     pub(super) starting: Option<(u64, u64)>,
-    /// True once it is to end, and another one to start in its place.
+    /// True once the process has to end, so that another one starts in its place.
     pub(super) is_leaving: bool,
 }
 
@@ -48,14 +49,15 @@ pub(super) fn contract() -> Contract {
     contract
 }
 
-/// The time for which a call waits: the clients of servers leave an eighth to the system, and connect in half of the rest.
-pub(super) fn timeout_us(calls: &[Call], is_connected: bool) -> u64 {
+/// The time limit of a call. The clients of servers reserve an eighth for the system, and connect
+/// in half of the rest.
+pub(super) fn timeout_us(calls: &[StoreCall], is_connected: bool) -> u64 {
     let timeout = timeout(calls);
     let left = timeout - timeout / 8;
     (if is_connected { left } else { left / 2 }).as_micros() as u64
 }
 
-fn timeout(calls: &[Call]) -> Duration {
+fn timeout(calls: &[StoreCall]) -> Duration {
     calls.iter().map(|call| call.contract.call_timeout()).min().unwrap_or_default()
 }
 
@@ -75,7 +77,7 @@ impl Member {
         self.program.open(Some(until));
     }
 
-    /// The worker's thread, while it is in no call.
+    /// The worker's thread, while it makes no call.
     pub(super) fn idle_thread(&mut self) -> Option<&Thread> {
         self.program.start_threads();
         self.program.threads.first().filter(|_| self.asked.is_none())
@@ -84,13 +86,13 @@ impl Member {
     /// Begins calls.
     ///
     /// # Errors
-    /// Why the store is not asked now.
-    pub(super) fn ask(&mut self, request: u64, calls: Arc<Vec<Call>>, now: Instant) -> Result<()> {
+    /// The reason why the store is not called now.
+    pub(super) fn ask(&mut self, request: u64, calls: Arc<Vec<StoreCall>>, now: Instant) -> Result<()> {
         self.asked = Some(Asked { request, calls, begun: now });
         self.link.refuse(For::Lease, now)
     }
 
-    /// Takes the outcome of the calls that it waits for: the replies, or why there are none.
+    /// Takes the outcome of the process's calls: the replies, or the error.
     pub(super) fn take(&mut self, outcome: Result<Vec<Reply>>, now: Instant) {
         let Some(Asked { calls, begun, .. }) = self.asked.take() else { return };
         self.is_connected = outcome.is_ok();
@@ -98,13 +100,13 @@ impl Member {
         self.deliver(&calls, judged);
     }
 
-    /// Takes in that the store is not asked now.
+    /// Takes the refusal of a call that is not made now.
     pub(super) fn take_refusal(&mut self, error: Error) {
         let Some(Asked { calls, .. }) = self.asked.take() else { return };
         self.deliver(&calls, Err(error));
     }
 
-    fn deliver(&mut self, calls: &[Call], outcome: Result<Vec<Reply>>) {
+    fn deliver(&mut self, calls: &[StoreCall], outcome: Result<Vec<Reply>>) {
         let replies = match outcome {
             Ok(replies) => replies.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error); calls.len()],

@@ -1,27 +1,28 @@
 //! One run of a fleet: its events, in microseconds.
 
-use super::super::super::calls::Call;
+use super::super::super::calls::StoreCall;
 use super::super::super::protocol::Reply;
-use super::super::super::worker::Next;
+use super::super::super::worker::WorkerAction;
 use super::super::program::{Program, Spans};
 use super::member::{AGAIN_MS, Member, contract, no_answer, timeout_us};
 use super::outcome::Outcome;
 use super::service::Service;
-use crate::error::Result;
+use frazil_base::error::Result;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
-/// The way to a server, or back.
+/// The time of a request's way to a server, or of the reply's way back.
 const WAY_US: u64 = 500;
-/// Processes that do not start at once start within this time.
+/// The time within which processes start, unless they all start at once.
 const START_MS: u64 = 60_000;
-/// The pause between two calls for IDs, and how many IDs each asks for.
+/// The pause between two calls for IDs. The next constant is the number of IDs in each.
 const ACT_US: u64 = 5_000_000;
 const IDS: u64 = 10;
-/// The time after which a frazil-server no longer passes a question on: three quarters of its client's.
+/// The time after which a frazil-server no longer passes a request on: three quarters of its
+/// client's.
 const WAITS_US: u64 = 3_750_000;
 
 /// The trouble of a fleet; times in ms.
@@ -59,24 +60,24 @@ impl Trouble {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Start(usize),
-    /// The worker's thread looks what is due; only the latest of a process counts.
+    /// The worker's thread looks for due work. Only the latest wake-up of a process counts.
     Wake(usize, u64),
-    /// The process asks for IDs; it has the number that it had when it opened.
+    /// The process mints. The second value is its number when it opened.
     Act(usize, usize),
     End(usize),
-    /// A request is at the first server's door: first its connection, if there is none. It is passed on by a replica, and served; its answer
-    /// is back.
+    /// The stages of a request: at the first server, where it may have to connect; passed on by a
+    /// replica; served; answered.
     Enter(u64),
     Pass(u64),
     Served(u64),
     Back(u64),
-    /// The process waits no longer.
+    /// The process no longer waits.
     Expire(usize, u64),
 }
 
 struct Request {
     from: usize,
-    asked: Arc<Vec<Call>>,
+    asked: Arc<Vec<StoreCall>>,
     connects: bool,
     outcome: Result<Vec<Reply>>,
 }
@@ -86,7 +87,6 @@ pub(super) struct Run {
     trouble: Trouble,
     random: fastrand::Rng,
     members: Vec<Member>,
-    /// The processes that were started.
     started: usize,
     now_us: u64,
     end_us: u64,
@@ -199,27 +199,28 @@ impl Run {
         matches!(self.trouble, Trouble::Away { .. }) && self.trouble.is_during(self.now_us)
     }
 
-    /// Every third process is of the region.
+    /// Returns whether a process is in the region that is cut off, which has every third process.
     fn is_cut_off(&self, at: usize) -> bool {
         at.is_multiple_of(3) && matches!(self.trouble, Trouble::CutOff { .. }) && self.trouble.is_during(self.now_us)
     }
 
-    /// Lets the worker's thread do what is due, and the caller that opens look at it.
+    /// Makes the worker's thread do everything that is due, and the opening caller look at the
+    /// outcome.
     fn drive(&mut self, at: usize) {
         let member = &mut self.members[at];
         if let Some(thread) = member.idle_thread() {
             let worker = Arc::clone(&thread.worker);
             match worker.next(member.program.process()) {
-                Next::Ask(calls) => self.send(at, Arc::new(calls)),
-                Next::Rest(u64::MAX) => {}
-                Next::Rest(until) => {
+                WorkerAction::Ask(calls) => self.send(at, Arc::new(calls)),
+                WorkerAction::Rest(u64::MAX) => {}
+                WorkerAction::Rest(until) => {
                     let now_ms = member.program.process().environment.mono_ms();
                     let part_us = self.now_us % 1_000;
                     self.wake_in(at, (until.saturating_sub(now_ms) * 1_000).saturating_sub(part_us).max(1));
                 }
-                Next::End if member.program.retire(&worker) => member.program.threads.clear(),
-                Next::End => self.wake_in(at, 1_000),
-                Next::Attend(_) => unreachable!("there are no tags"),
+                WorkerAction::End if member.program.retire(&worker) => member.program.threads.clear(),
+                WorkerAction::End => self.wake_in(at, 1_000),
+                WorkerAction::Attend(_) => unreachable!("a lease has no tags"),
             }
         }
         self.look(at);
@@ -247,7 +248,7 @@ impl Run {
         }
     }
 
-    fn send(&mut self, at: usize, calls: Arc<Vec<Call>>) {
+    fn send(&mut self, at: usize, calls: Arc<Vec<StoreCall>>) {
         self.sequence += 1;
         let (request, now) = (self.sequence, self.instant());
         let member = &mut self.members[at];
@@ -256,7 +257,7 @@ impl Run {
             return self.wake_in(at, 1);
         }
         let connects = !member.is_connected;
-        // A server that is there lets everybody in.
+        // A running server accepts every connection.
         let waits_us = timeout_us(&calls, !connects || !self.is_cut_off(at));
         self.requests.insert(request, Request { from: at, asked: calls, connects, outcome: Err(no_answer()) });
         self.plan(WAY_US, Event::Enter(request));
@@ -272,7 +273,7 @@ impl Run {
         let Some(Request { from, asked, connects, .. }) = self.requests.get_mut(&request) else { return };
         let (from, asked, connects) = (*from, Arc::clone(asked), std::mem::take(connects));
         let door = self.members[from].door;
-        // Who has given up while it was connected sends nothing more.
+        // A process that has given up sends nothing more over its connection.
         if self.is_cut_off(from) || !self.awaits(from, request) {
             self.requests.remove(&request);
         } else if self.is_away() && !self.service.has_replicas() {
@@ -311,7 +312,7 @@ impl Run {
         }
     }
 
-    /// Passes on the request that has waited longest, unless nobody waits for its answer any more.
+    /// Passes on the request that has waited longest, unless its process no longer waits.
     fn free_place(&mut self, door: usize) {
         self.service.leave(door);
         while let Some((next, since_us)) = self.service.next(door) {

@@ -1,10 +1,10 @@
-//! The store of a fleet: the records, the servers that the requests pass, and what they cost there.
+//! The store of a fleet: the records, the servers that a request passes, and its costs there.
 
-use super::super::super::calls::Call;
+use super::super::super::calls::StoreCall;
 use super::super::super::protocol::{Do, Reply};
 use super::super::store::{Kind, SimStore};
 use super::station::Station;
-use crate::store::{Key, Swapped};
+use frazil_store::{Key, Swapped};
 use std::collections::VecDeque;
 
 /// The processor time of a server, as measured, in us.
@@ -17,7 +17,7 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    fn of(self, call: &Call) -> u64 {
+    fn of(self, call: &StoreCall) -> u64 {
         match call.what {
             Do::Load(_) => self.load_us,
             Do::Release(_) => self.release_us,
@@ -26,14 +26,16 @@ impl Costs {
     }
 }
 
-/// The questions of a namespace that a frazil-server puts to its store at once: `lend.rs`, for `*=lend`.
+/// The number of requests of a namespace that a frazil-server sends to its store at once, as in
+/// `lend.rs` for `*=lend`.
 const PLACES: usize = 8;
 
-/// A replica of frazil-server: it passes each question on, and has only so many on their way.
+/// A replica of frazil-server. It passes each request on, and limits the number of requests in
+/// progress.
 struct Replica {
     station: Station,
     places: usize,
-    /// The requests that wait for a place, and since when.
+    /// The requests that wait for a place, with their times of arrival.
     waiting: VecDeque<(u64, u64)>,
 }
 
@@ -44,12 +46,12 @@ pub(super) struct Service {
     replicas: Vec<Replica>,
     /// The costs of the server that processes reach.
     front_costs: Costs,
-    /// True for the control: it writes whatever stands there.
+    /// True for the control, which writes without comparing.
     pub(super) compares_nothing: bool,
 }
 
 impl Service {
-    /// A store that processes ask themselves.
+    /// A store that processes call directly.
     pub(super) fn direct(costs: Costs, processors: usize) -> Self {
         Service {
             records: SimStore::new(Kind::Clocked, false),
@@ -61,14 +63,14 @@ impl Service {
         }
     }
 
-    /// A store behind replicas of frazil-server, of one processor each.
-    pub(super) fn behind(replicas: usize, front_costs: Costs, costs: Costs, processors: usize) -> Self {
+    /// A store that processes reach through replicas of frazil-server, with one processor each.
+    pub(super) fn replicated(replicas: usize, front_costs: Costs, costs: Costs, processors: usize) -> Self {
         let replica = || Replica { station: Station::new(1), places: PLACES, waiting: VecDeque::new() };
         let replicas = std::iter::repeat_with(replica).take(replicas).collect();
         Service { replicas, front_costs, ..Service::direct(costs, processors) }
     }
 
-    /// The number of servers among which processes choose.
+    /// The number of servers from which processes choose.
     pub(super) fn doors(&self) -> usize {
         self.replicas.len().max(1)
     }
@@ -88,14 +90,15 @@ impl Service {
         self.front(door).serve(now_us, cost_us)
     }
 
-    /// Returns when the first server has passed a request on, or served it.
-    pub(super) fn enter(&mut self, door: usize, now_us: u64, calls: &[Call]) -> u64 {
+    /// Returns when the first server has served a request or passed it on.
+    pub(super) fn enter(&mut self, door: usize, now_us: u64, calls: &[StoreCall]) -> u64 {
         let costs = self.front_costs;
         self.front(door).serve(now_us, calls.iter().map(|call| costs.of(call)).sum())
     }
 
-    /// Returns when the store has served a request that a replica passed on; `None` where it waits for a place.
-    pub(super) fn pass(&mut self, door: usize, now_us: u64, request: u64, calls: &[Call]) -> Option<u64> {
+    /// Returns when the store has served a request that a replica passed on; `None` if it waits for
+    /// a place.
+    pub(super) fn pass(&mut self, door: usize, now_us: u64, request: u64, calls: &[StoreCall]) -> Option<u64> {
         let replica = &mut self.replicas[door];
         if replica.places == 0 {
             replica.waiting.push_back((request, now_us));
@@ -110,13 +113,13 @@ impl Service {
         self.replicas[door].places += 1;
     }
 
-    /// The request that has waited for a place longest, and since when.
+    /// The request that has waited longest for a place, with its time of arrival.
     pub(super) fn next(&mut self, door: usize) -> Option<(u64, u64)> {
         self.replicas[door].waiting.pop_front()
     }
 
     /// Reads or writes the records.
-    pub(super) fn answer(&mut self, call: &Call, true_ms: i64) -> Reply {
+    pub(super) fn answer(&mut self, call: &StoreCall, true_ms: i64) -> Reply {
         match &call.what {
             Do::Load(which) => Reply::Loaded(self.records.load(which.clone(), true_ms)),
             Do::Swap(swap) | Do::Release(swap) => {
@@ -128,7 +131,7 @@ impl Service {
                 Reply::Swapped(swapped)
             }
             Do::Note(_) => Reply::Noted,
-            Do::Rest(_) => unreachable!("a rest is no call"),
+            Do::Rest(_) => unreachable!("a rest is not a call"),
         }
     }
 }

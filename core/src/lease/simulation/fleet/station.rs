@@ -1,10 +1,10 @@
-//! A server that has so many processors, and serves requests in the order in which they come.
+//! A server with a number of processors, which serves requests in order of arrival.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub(super) struct Station {
-    /// The instant at which each processor is free, in us.
+    /// The time at which each processor is free, in us.
     free: BinaryHeap<Reverse<u64>>,
     /// The number of requests in each second, and the time that they took, in us.
     pub(super) seconds: Vec<(u32, u64)>,
@@ -15,7 +15,7 @@ impl Station {
         Station { free: std::iter::repeat_n(Reverse(0), processors).collect(), seconds: Vec::new() }
     }
 
-    /// Takes in a request; returns when it is done.
+    /// Takes a request, and returns when it is done.
     pub(super) fn serve(&mut self, now_us: u64, cost_us: u64) -> u64 {
         let Reverse(free) = self.free.pop().expect("a server has a processor");
         let begins = free.max(now_us);

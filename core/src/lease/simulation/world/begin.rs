@@ -1,4 +1,4 @@
-//! The beginning of a run: all of it is drawn from the seed.
+//! The beginning of a run, drawn from the seed.
 
 use super::*;
 
@@ -9,7 +9,7 @@ impl World {
             [Kind::Clocked, Kind::Promoted, Kind::Clockless, Kind::Clockless, Kind::Lossy, Kind::Lossy, Kind::Lossy][random.usize(..7)];
         let tick_ms = [1, 1, 7, 50, 1_000, 3_600_000][random.usize(..6)];
         let coarse = tick_ms > 1_000;
-        // Stamps that may run far ahead leave room for two losses within one window.
+        // Stamps that may run far ahead allow two losses within one window.
         let far = !coarse && random.u8(..4) == 0;
         let renew_ms = match (coarse, far) {
             (true, _) => 600_000,
@@ -22,7 +22,7 @@ impl World {
             2 => random.u64(1..=renew_ms),
             _ => random.u64(1..=5 * renew_ms),
         };
-        // A longer window leaves a bound ahead of the store's clock for a while after a loss.
+        // A longer window keeps a bound ahead of the store's clock for a while after a loss.
         let longer_ms = if random.bool() { 0 } else { random.u64(..6_000) };
         let window_ms = drift_ms + renew_ms * 3 + random.u64(..=2 * renew_ms) + longer_ms;
         let disposable = matches!(kind, Kind::Clocked | Kind::Clockless) && random.u8(..8) == 0;
@@ -48,7 +48,7 @@ impl World {
         };
         let any: Vec<_> = layout.node_fields().iter().map(|field| (None, field.bits())).collect();
         let terms = Arc::clone(&contract(any.clone(), window_ms).terms);
-        // Where the meta record may be lost, the windows have to be the same.
+        // If the meta record may be lost, all windows have to be equal.
         let restores = kind == Kind::Clocked && !disposable && random.bool();
         let mixed = !restores && matches!(kind, Kind::Clocked | Kind::Clockless) || random.u8(..4) == 0;
         let reach_ms = (layout.ticks(window_ms) + 1) * tick_ms + terms.allowance_ms + 1_000;
@@ -68,7 +68,7 @@ impl World {
             went_back: false,
             revived: HashSet::new(),
             excused: HashSet::new(),
-            usher: None,
+            first_to_notice: None,
             reach_ms,
             fault_ms,
             measure_ms: 20 * renew_ms,
@@ -79,10 +79,11 @@ impl World {
             random,
         };
         world.note(|| format!("{kind:?} {layout} W {window_ms} R {renew_ms} A {} disposable {disposable}", terms.allowance_ms));
-        // Which numbers a process may have: any; given ones; or one field given.
+        // The numbers that a process may have: any; given ones; or one field given.
         let given = world.random.usize(..4);
         let count = world.random.usize(3..=5);
-        // In some worlds each process has a given number beside the other, and both leases are renewed together.
+        // In some worlds each process has a second, given number, and both leases are renewed
+        // together.
         let has_two = !disposable && world.random.u8(..3) == 0;
         for _ in 0..count {
             let given = if given == 3 { world.random.usize(..3) } else { given };
@@ -92,7 +93,7 @@ impl World {
                 chosen.iter_mut().take(fields).for_each(|(value, bits)| *value = Some(world.random.u64(..1 << *bits)));
             }
             let longer = if mixed && world.random.u8(..3) == 0 { world.random.u64(2..=3) } else { 1 };
-            // `poisoned` takes what lies two reaches ahead for a clock's fault.
+            // `poisoned` attributes a bound that is two reaches ahead to a wrong clock.
             let most = 2 * (world.reach_ms - tick_ms) - terms.allowance_ms - 2_000;
             let beside: Vec<_> = any.iter().map(|(_, bits)| (Some(world.random.u64(..1 << bits)), *bits)).collect();
             let also = (has_two && beside != chosen).then(|| contract(beside, window_ms));

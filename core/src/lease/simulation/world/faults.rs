@@ -14,7 +14,7 @@ impl World {
             0..4 => {
                 let most = [10, 1_000, reach_ms as i64 / 2, reach_ms as i64, 5 * HOUR_MS][self.random.usize(..5)];
                 let jump = self.random.i64(-most..=most);
-                // Half of the jumps are a clock that was off and is set.
+                // Half of the jumps set a wrong clock right.
                 let offset_ms = &mut self.processes[at].offset_ms;
                 *offset_ms = if jump & 1 == 0 && *offset_ms != 0 { 0 } else { (*offset_ms + jump).clamp(-9 * HOUR_MS, 9 * HOUR_MS) };
                 let offset_ms = *offset_ms;
@@ -63,7 +63,7 @@ impl World {
         self.start(Some(at), contract, also, seed, offset_ms, in_ms);
     }
 
-    /// Closes all handles, and opens another one later.
+    /// Closes all handles of a process, and opens another one after `away` milliseconds.
     fn give_up(&mut self, at: usize, away: u64) {
         if self.paused(at).is_some() || self.is_usher(at) {
             return;
@@ -78,7 +78,7 @@ impl World {
         self.wake_in(at, 0);
     }
 
-    /// The store forgets, as its kind may.
+    /// Makes the store lose writes, as far as its kind allows.
     fn loss(&mut self) {
         let skew_ms = self.random.i64(-SKEW_MS..=SKEW_MS);
         let (what, few) = (self.random.u8(..6), self.random.usize(..12));
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// A backup is restored in place.
+    /// Restores a backup in place.
     fn restore(&mut self, which: usize) {
         let Some(backup) = self.store.backup(which) else { return };
         self.note(|| "a backup is restored".to_owned());
@@ -118,16 +118,16 @@ impl World {
             self.tempt(swap.key);
         }
         let Key::Slot(node) = swap.key else {
-            // A holder that misses its record begins another incarnation, and says since when.
+            // A holder whose record is missing begins another incarnation, with a `since`.
             let since_ms = |text: &String| Meta::parse(text).map_or(0, |meta| meta.since_ms);
             self.went_back &= [0, swap.old.as_ref().map_or(0, since_ms)].contains(&since_ms(&swap.new));
             return;
         };
-        // A late write may be that of a process that crashed since.
+        // A late write may come from a process that has crashed since.
         let process = &self.processes[from];
         if process.threads.iter().any(|thread| thread.batch.as_ref().is_some_and(|batch| batch.place(call).is_some())) {
-            // Whoever was to notice the change takes it for none.
-            self.usher.take_if(|(usher, _)| *usher == process.id);
+            // The process that should notice the server's return did not notice it.
+            self.first_to_notice.take_if(|(first_to_notice, _)| *first_to_notice == process.id);
         }
         let token = |text: &String| Slot::parse(node, text).map(|slot| slot.token).ok();
         let Some(new) = token(&swap.new) else { return };
@@ -138,18 +138,20 @@ impl World {
         self.reclaimed += u64::from(again);
     }
 
-    /// True if a process notices a server's return before others: what it knows, it knows as long as it has a lease.
+    /// Returns whether a process notices a server's return before all others. It can while it has a
+    /// lease.
     pub(super) fn is_usher(&self, at: usize) -> bool {
-        self.usher.as_ref().is_some_and(|(usher, _)| *usher == self.processes[at].id)
+        self.first_to_notice.as_ref().is_some_and(|(first_to_notice, _)| *first_to_notice == self.processes[at].id)
     }
 
     /// Returns whether a call gets through.
     pub(super) fn admits(&self, from: usize) -> bool {
-        let stands = |meta: &String| self.store.meta() == Some(meta);
-        self.usher.as_ref().is_none_or(|(id, meta)| !stands(meta) || self.processes[from].id == *id)
+        let is_current = |meta: &String| self.store.meta() == Some(meta);
+        self.first_to_notice.as_ref().is_none_or(|(id, meta)| !is_current(meta) || self.processes[from].id == *id)
     }
 
-    /// A record was made, and another process is about to make the same: a good moment for FLUSHALL.
+    /// Plans a FLUSHALL if a record was made and another process is about to make the same one,
+    /// because it is most harmful then.
     fn tempt(&mut self, key: Key) {
         let rival = |event: &Event| matches!(event, Event::Arrive { what: Do::Swap(swap), .. } if swap.key == key && swap.old.is_none());
         let may = self.store.kind == Kind::Lossy && !self.store.keeps_meta && !self.calm && self.random.u8(..4) == 0;
@@ -176,14 +178,14 @@ impl World {
         }
     }
 
-    /// A process is paused while another may take its slot; then the store forgets that, and the process
-    /// is the first to come back. Or the store is lost twice; or wiped twice.
+    /// Plays a story. A process is paused while another may take its slot. Then the store forgets
+    /// that, and the paused process is the first to continue. Or the store is lost or wiped twice.
     fn story(&mut self, at: usize) {
         if self.processes[at].grant().is_none() || self.paused(at).is_some() {
             return;
         }
         if self.store.kind == Kind::Lossy && !self.store.keeps_meta && self.random.u8(..3) == 0 {
-            // What is sent between the two may arrive after both.
+            // A call that is sent between the two wipes may arrive after both.
             self.wipe();
             let again = self.reach_ms + self.random.u64(..2 * self.reach_ms);
             self.plan(again, Event::Turn(Turn::Wipe));
@@ -227,7 +229,7 @@ impl World {
         match turn {
             Turn::Revive { at, saved } => {
                 let id = self.processes[at].id;
-                self.note(|| format!("p{id} goes on; the store is what it was {}", saved.is_some()));
+                self.note(|| format!("p{id} continues; the store is as before {}", saved.is_some()));
                 if let Some(saved) = saved {
                     self.store.restore(saved, skew_ms);
                     self.hasten();
@@ -249,7 +251,8 @@ impl World {
             }
             Turn::GoBack => self.go_back(),
             Turn::Ahead { at, saved } => {
-                // Its stamps may be ahead of its clock already: a little less than A, both together.
+                // Its stamps may already be ahead of its clock. Together both are ahead by a little
+                // less than A.
                 let terms = &self.processes[at].contract.terms;
                 let stamps_ms = terms.ahead_ticks * terms.layout.tick_ms();
                 self.processes[at].offset_ms = if stamps_ms > 5_000 { 800 } else { terms.allowance_ms as i64 - 1_200 };
@@ -257,11 +260,11 @@ impl World {
                 self.plan(renew_ms * 3 / 2, Event::Turn(Turn::Lose { at, saved }));
             }
             Turn::Lose { at, saved } => {
-                self.note(|| "the store is what it was, and may be again".to_owned());
+                self.note(|| "the store is as before, and may be again".to_owned());
                 self.store.restore(saved.clone(), skew_ms);
-                // Whoever is there goes on; whoever starts looks for a number.
+                // Running processes continue, and starting ones look for a number.
                 for other in (0..self.processes.len()).filter(|other| *other != at) {
-                    if self.usher.is_none() && self.random.bool() {
+                    if self.first_to_notice.is_none() && self.random.bool() {
                         self.crash(other);
                     }
                 }
@@ -274,11 +277,12 @@ impl World {
         }
     }
 
-    /// The server that was replaced answers again: first to a process that knows the present incarnation, if there is one.
+    /// Makes the replaced server answer again, first to a process that knows the present
+    /// incarnation, if there is one.
     fn go_back(&mut self) {
         let knows = |process: &&Program| process.handles() > 0 && process.knows(self.store.meta());
         let knowing: Vec<_> = self.processes.iter().filter(knows).map(|process| process.id).collect();
-        // Until somebody has begun an incarnation on the present one, nobody knows of it.
+        // Until an incarnation is begun on the present server, no process knows it.
         let known = self.store.is_begun() && !knowing.is_empty();
         let ushered = (0..self.processes.len()).any(|at| !self.admits(at));
         if !known || ushered || !self.store.go_back() {
@@ -286,7 +290,7 @@ impl World {
         }
         let first = knowing[self.random.usize(..knowing.len())];
         self.note(|| format!("the server before answers again, as it was, and first to p{first}"));
-        self.usher = self.store.meta().map(|meta| (first, meta.clone()));
+        self.first_to_notice = self.store.meta().map(|meta| (first, meta.clone()));
         self.hasten();
         let again = self.random.u64(..self.reach_ms);
         if self.random.bool() {
@@ -294,8 +298,9 @@ impl World {
         }
     }
 
-    /// A virtual machine is copied while it runs: both may repeat each other up to the bound, and no further.
-    /// Where the store forgets as well, what one of the two was confirmed may be confirmed to the other again.
+    /// Copies a running virtual machine. Both copies may issue the same stamps up to the bound, and
+    /// no further. If the store also forgets writes, it may confirm to one copy what it has
+    /// confirmed to the other.
     fn clone_machine(&mut self, at: usize) {
         let room = self.processes.len() < MOST_PROCESSES;
         let process = &mut self.processes[at];
@@ -311,7 +316,7 @@ impl World {
         self.wake_in(self.processes.len() - 1, 1);
     }
 
-    /// The copy has its original's threads too, and the calls that are under way.
+    /// The copy also has its original's threads, and its calls in progress.
     fn clone_noticed(&mut self, at: usize) {
         if self.processes.len() == MOST_PROCESSES {
             return;

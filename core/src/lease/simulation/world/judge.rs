@@ -1,11 +1,11 @@
-//! The demands on a run, once nothing goes wrong any more.
+//! The checks of a run, after the last fault.
 
 use super::*;
 
-/// The stamps of a lease: its node number, the first and the last one, the process and the lease's token.
+/// The stamps of a lease: the node number, the first and the last stamp, the process and the lease's token.
 type Span = (u64, u64, u64, usize, u64);
 
-/// The leases of a node number that have a stamp in common, in pairs.
+/// The pairs of leases of a node number that have a stamp in common.
 pub(in super::super) fn overlaps(spans: &Spans) -> impl Iterator<Item = (Span, Span)> {
     let mut spans: Vec<Span> =
         spans.iter().map(|((node, token, process), (first, last))| (*node, *first, *last, *process, *token)).collect();
@@ -15,7 +15,7 @@ pub(in super::super) fn overlaps(spans: &Spans) -> impl Iterator<Item = (Span, S
 }
 
 impl World {
-    /// Nothing goes wrong any more, and all clocks are right again, more or less.
+    /// Ends all faults, and sets all clocks right, within limits.
     pub(super) fn calm(&mut self) {
         self.note(|| "calm".to_owned());
         self.calm = true;
@@ -37,14 +37,16 @@ impl World {
         self.plan(settle_ms + self.measure_ms, Event::End);
     }
 
-    /// Without a store's clock against it, a clock that was hours ahead has used up those hours.
+    /// Returns whether a clock was hours ahead. If no store's clock refused it, stamps were used up
+    /// for those hours.
     pub(super) fn poisoned(&self) -> bool {
         let layout = &self.processes[0].contract.terms.layout;
         let highest = self.processes.iter().map(Program::next).fold(self.store.highest_bound(), u64::max);
         layout.tick_start_ms(highest >> layout.sequence().bits()) > self.true_ms() + 2 * self.reach_ms as i64
     }
 
-    /// No two leases of a node number have a stamp in common, except for one that was taken before any holder had noticed a restore.
+    /// Checks that no two leases of a node number have a stamp in common. Except leases that were
+    /// taken before any holder had noticed a restore.
     pub(super) fn no_duplicate(&self) -> Result<(), String> {
         let spans = self.spans.iter().filter(|((_, token, _), _)| !self.excused.contains(token));
         let spans = spans.map(|(lease, stamps)| (*lease, *stamps)).collect();
@@ -56,7 +58,8 @@ impl World {
         })
     }
 
-    /// After the calm whoever can have a lease has one and mints, and nobody asks the store all the time.
+    /// Checks that after the calm every process that can have a lease has one and mints, and that
+    /// no process calls the store all the time.
     pub(super) fn liveness(&self) -> Result<(), String> {
         if self.beyond_cap {
             return Err("a bound lies beyond the cap".to_owned());
@@ -70,7 +73,7 @@ impl World {
         let distinct: std::collections::BTreeSet<_> = groups.keys().flatten().collect();
         let apart = nodes == distinct.len();
         for (candidates, processes) in &groups {
-            // A forked child that opens what it inherited, too, has two leases of it.
+            // A forked child that opens the inherited spec has two leases, too.
             let grants: usize = processes.iter().map(|process| process.grants().len()).sum();
             let idle = processes.iter().any(|process| {
                 let terms = &process.contract.terms;
@@ -87,7 +90,8 @@ impl World {
             let renewals = self.measure_ms / process.contract.terms.renew_ms;
             let leases = process.grants().len() as u64;
             let seekers = process.lease_tasks() as u64 - leases;
-            // A caller that finds the bound reached has it moved on at once, where a tick is longer than R.
+            // If a tick is longer than R, a caller that finds the bound reached has it extended at
+            // once.
             let (tick_ms, renew_ms) = (process.contract.terms.layout.tick_ms(), process.contract.terms.renew_ms);
             let hurried = if tick_ms > renew_ms { self.measure_ms.div_ceil(tick_ms) } else { 0 };
             let most =
