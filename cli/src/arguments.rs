@@ -1,24 +1,33 @@
 //! The arguments of each command.
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use frazil::TextFormat;
 
-fn forms() -> PossibleValuesParser {
-    TextFormat::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().into()
+fn formats() -> impl TypedValueParser<Value = TextFormat> {
+    PossibleValuesParser::new(TextFormat::ALL.iter().map(|format| format.name())).try_map(|name| name.parse())
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  frazil decode twitter 1541815603606036480
+  tail -f app.log | frazil decode standard
+  frazil decode standard --since 24h < app.log")]
 pub(super) struct Decode {
-    /// A preset's name, the fields ("time:41@1ms node:10 sequence:12 epoch:2025-01-01"), or a whole spec
+    /// A preset's name, the fields, or a whole spec
+    ///
+    /// The fields are those of a spec: "time:41@1ms node:10 sequence:12 epoch:2025-01-01".
     pub(super) layout: String,
     /// The IDs; without any, or with -, the lines of the input are decoded
-    #[arg(allow_negative_numbers = true)]
+    #[arg(value_name = "ID", allow_negative_numbers = true)]
     pub(super) ids: Vec<String>,
-    /// The form in which the IDs are written
-    #[arg(long, value_name = "FORM", default_value = "decimal", value_parser = forms())]
-    pub(super) text: String,
-    /// Only IDs from this instant on: 2025-01-01, 2025-01-01T08:00:00Z, Unix milliseconds; or 90m, 24h, 7d ago
+    /// The format of the IDs
+    #[arg(long, value_name = "FORM", default_value = "decimal", value_parser = formats())]
+    pub(super) text: TextFormat,
+    /// Only IDs from this instant on, or not older than this: 24h
+    ///
+    /// An instant is 2025-01-01, 2025-01-01T08:00:00Z or Unix milliseconds; an age is 90m, 24h or 7d.
     #[arg(long, value_name = "T")]
     pub(super) since: Option<String>,
     /// Only IDs before this instant
@@ -27,22 +36,27 @@ pub(super) struct Decode {
     /// Stop at the first line, or the first ID, that cannot be decoded
     #[arg(long)]
     pub(super) strict: bool,
-    /// Print JSON, an object in a line for each ID
+    /// Print JSON, one object a line for each ID
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  frazil next standard node=7
+  frazil next twitter datacenter=1 worker=7 -n 1000
+  FRAZIL='standard store=local' frazil next --text base62")]
 pub(super) struct Next {
-    /// The spec, as one word or several: twitter datacenter=1 worker=7; without it, what FRAZIL says
+    /// The spec, as one word or several [default: the variable FRAZIL]
     pub(super) spec: Vec<String>,
     /// The number of IDs
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
     pub(super) count: u64,
-    /// Write them in this form, in a fixed width; the default is a plain number
-    #[arg(long, value_name = "FORM", value_parser = forms())]
-    pub(super) text: Option<String>,
-    /// Print JSON, an object in a line for each ID
+    /// Write the IDs in this format, in a fixed width
+    #[arg(long, value_name = "FORM", value_parser = formats())]
+    pub(super) text: Option<TextFormat>,
+    /// Print JSON, one object a line for each ID
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -55,10 +69,22 @@ pub(super) struct Layouts {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  frazil range twitter 2022-06-28 2022-06-29
+  frazil range standard --from 24h")]
 pub(super) struct Range {
     /// A preset's name, the fields, or a whole spec
     pub(super) layout: String,
-    /// IDs minted from this instant on: 2025-01-01, 2025-01-01T08:00:00Z, Unix milliseconds; or 90m, 24h, 7d ago
+    /// Short for --from
+    #[arg(value_name = "FROM", conflicts_with = "from")]
+    pub(super) first: Option<String>,
+    /// Short for --to
+    #[arg(value_name = "TO", conflicts_with = "to")]
+    pub(super) second: Option<String>,
+    /// IDs minted from this instant on: 2025-01-01, or 24h ago
+    ///
+    /// An instant is 2025-01-01, 2025-01-01T08:00:00Z or Unix milliseconds; an age is 90m, 24h or 7d.
     #[arg(long, value_name = "T")]
     pub(super) from: Option<String>,
     /// IDs minted before this instant
@@ -70,16 +96,24 @@ pub(super) struct Range {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  frazil inspect 1541815603606036480
+  frazil inspect 017f22e2-79b0-7cc3-98c4-dc0c0c07398f '<@80351110224678912>'")]
 pub(super) struct Inspect {
-    /// Numbers, or texts in base62, base32 or hex; UUIDs, ULIDs, KSUIDs, ObjectIds
-    #[arg(required = true, allow_negative_numbers = true)]
+    /// Numbers, or texts in base62, base32, hex or check; UUIDs, ULIDs, KSUIDs, ObjectIds
+    #[arg(value_name = "ID", required = true, allow_negative_numbers = true)]
     pub(super) ids: Vec<String>,
-    /// Print JSON, an object in a line for each ID
+    /// Print JSON, one object a line for each ID
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  frazil layout standard
+  frazil layout 'time:41@1ms node:10 sequence:12 epoch:2025-01-01'")]
 pub(super) struct Explain {
     /// A preset's name, the fields, or a whole spec
     pub(super) spec: String,
@@ -89,10 +123,18 @@ pub(super) struct Explain {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  frazil doctor
+  frazil doctor standard store=redis://localhost:6379/0")]
 pub(super) struct Doctor {
-    /// The spec, as one word or several; without it, what FRAZIL says, or this machine alone
+    /// The spec, as one word or several [default: the variable FRAZIL]
+    ///
+    /// Without both, only this machine is checked.
     pub(super) spec: Vec<String>,
-    /// Remove the lock files of fixed numbers that no process holds, where the system guards numbers by files (macOS, BSD)
+    /// Remove the lock files of fixed numbers that no process holds
+    ///
+    /// Only systems that guard numbers by files have them (macOS, BSD).
     #[arg(long)]
     pub(super) remove_lock_files: bool,
     /// Print JSON
@@ -101,14 +143,22 @@ pub(super) struct Doctor {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  frazil completions bash > ~/.local/share/bash-completion/completions/frazil
+  frazil completions zsh > ~/.zfunc/_frazil")]
 pub(super) struct Completions {
-    /// bash, zsh, fish, powershell or elvish
+    /// The shell
     pub(super) shell: clap_complete::Shell,
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  frazil man nodes | man -l -
+  frazil man --all ~/.local/share/man/man1")]
 pub(super) struct Man {
-    /// A command; without one, the page of frazil
+    /// A command [default: the page of frazil]
     pub(super) command: Option<String>,
     /// Write all pages into a folder, which must exist
     #[arg(long, value_name = "DIR", conflicts_with = "command")]

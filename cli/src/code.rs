@@ -1,10 +1,10 @@
-//! Codes of what only a command can meet: no rows of the library's table, of which every language has a class.
+//! Error codes of the command line, which the library does not have.
 
-/// An input cannot be read, or is not what it must be.
+/// An input cannot be read or understood.
 pub(super) const INPUT: &str = "INPUT";
-/// A file is no longer what it was when reading began.
+/// A file changed after reading began.
 pub(super) const INPUT_CHANGED: &str = "INPUT_CHANGED";
-/// An output cannot be written, or what was written cannot be read back.
+/// An output cannot be written, or a temporary file cannot be read again.
 pub(super) const OUTPUT: &str = "OUTPUT";
 /// Ctrl-C, or SIGTERM.
 pub(super) const INTERRUPTED: &str = "INTERRUPTED";

@@ -1,27 +1,32 @@
-//! IDs taken apart: those of the command line, or those within the lines of the input.
+//! Decodes IDs of the command line, or within the lines of the input.
 
+mod parts;
 mod words;
 
-use super::input::{Input, Read};
+use super::arguments::Decode;
+use super::code;
+use super::input::{Input, ReadLine};
 use super::inspect::systems::{self, System};
 use super::instants::instants;
 use super::interrupt::Interrupt;
 use super::screen::{Outcome, Screen, Stop, Table, Tone, grouped};
-use super::status::{DONE, FAILED, INTERRUPTED};
+use super::status::{DONE, FAILED};
 use frazil::admin::foreign::rounding::{self, Mark};
 use frazil::admin::foreign::{Reason, Written, read};
 use frazil::admin::{id_of_bits, shown, system_ms};
 use frazil::bindings::{parts_to_json, show_instant};
 use frazil::{Error, ErrorKind, Field, Id, Layout, Parts, Result, TextFormat};
+pub(super) use parts::note;
+use parts::{Dates, add_number};
 use serde_json::json;
 use std::ops::Range;
 use words::{content, is_integer, words};
 
 const DAY_MS: i64 = 86_400_000;
-/// So many broken lines are told; the others are counted.
-const TOLD: u64 = 10;
+/// The number of broken lines that are reported; the others are counted.
+const MOST_REPORTED: u64 = 10;
 
-/// The requested output for the IDs.
+/// Decodes IDs of one layout.
 pub(super) struct Decoder {
     layout: Layout,
     format: TextFormat,
@@ -29,40 +34,40 @@ pub(super) struct Decoder {
     until_ms: Option<i64>,
     strict: bool,
     json: bool,
-    /// The bits of the lowest field.
+    /// The mask of the lowest field.
     lowest: u64,
-    /// The system whose bits are moved to the layout's places.
+    /// The system whose bits must be moved to the positions of the layout.
     system: Option<System>,
 }
 
-/// The option's name on the command line.
-pub(super) struct Wanted<'a> {
-    pub(super) layout: &'a str,
-    pub(super) text: &'a str,
-    pub(super) since: Option<&'a str>,
-    pub(super) until: Option<&'a str>,
-    pub(super) strict: bool,
-    pub(super) json: bool,
-}
-
-/// One ID of a line.
-struct Found {
+/// An ID within a line, also as the layout has its bits.
+struct IdInLine {
     place: Range<usize>,
     id: Id,
-    parts: Parts,
+    moved: Id,
+    unix_ms: i64,
 }
 
 impl Decoder {
     /// # Errors
-    /// Those of the layout; `OUT_OF_RANGE` for a form or an instant that is not there, `SPEC` for one that cannot be understood.
-    pub(super) fn new(wanted: &Wanted<'_>) -> Result<Self> {
-        let (layout, system) = systems::layout_of(wanted.layout)?;
-        let (since_ms, until_ms) = instants(("--since", wanted.since), ("--until", wanted.until))?;
+    /// Those of the layout; `OUT_OF_RANGE` for an instant out of range, `SPEC` for one that cannot be understood.
+    pub(super) fn new(arguments: &Decode) -> Result<Self> {
+        let Decode { text: format, since, until, strict, json, .. } = arguments;
+        let (layout, system) = systems::layout_of(&arguments.layout).map_err(|error| {
+            let text = &arguments.layout;
+            let Written::Number(..) = read(text.as_bytes()) else { return error };
+            let why = format!(
+                "{text} is an ID, and its layout is missing: run `frazil decode standard {text}` with your layout, or \
+                 `frazil inspect {text}` to find out which systems may have made it"
+            );
+            Error::new(error.kind(), why)
+        })?;
+        let (since_ms, until_ms) = instants(("--since", since.as_deref()), ("--until", until.as_deref()))?;
         let lowest = layout.node_fields().iter().chain([layout.sequence()]).find(|field| field.shift() == 0).map_or(0, Field::max);
-        Ok(Decoder { lowest, system, layout, format: wanted.text.parse()?, since_ms, until_ms, strict: wanted.strict, json: wanted.json })
+        Ok(Decoder { layout, format: *format, since_ms, until_ms, strict: *strict, json: *json, lowest, system })
     }
 
-    /// Decodes each of these; one that cannot be is told, and the others go on.
+    /// Decodes each of the IDs. Reports texts that are not IDs, and continues with the others.
     pub(super) fn decode(&self, ids: &[String], screen: &mut Screen<'_>) -> Outcome {
         let mut status = DONE;
         let mut rows = Vec::new();
@@ -72,14 +77,14 @@ impl Decoder {
                 Ok(_) => {}
                 Err(error) if self.strict => return Err(error.into()),
                 Err(error) => {
-                    screen.tell_error(&error)?;
+                    screen.report_error(&error)?;
                     status = FAILED;
                 }
             }
         }
         for (id, _) in &rows {
             if let Some(note) = self.rounded(*id) {
-                screen.tell(&format!("frazil: {note}"))?;
+                screen.note(&note)?;
             }
         }
         if self.json {
@@ -92,7 +97,7 @@ impl Decoder {
         Ok(status)
     }
 
-    /// Parses a text as every command reads it.
+    /// Parses an ID as the other commands do.
     fn parse(&self, text: &str) -> Result<Id> {
         if self.format != TextFormat::Decimal {
             return Id::parse(text, self.format);
@@ -106,21 +111,31 @@ impl Decoder {
         }
     }
 
-    /// Takes an ID apart, as its system has its bits.
+    /// Decodes an ID, in the bit order of its system.
     fn parts(&self, id: Id) -> Result<Parts> {
-        let moved = self.system.as_ref().map_or(Some(id), |system| system.read(id));
-        let foreign =
-            || Error::new(ErrorKind::IdInvalid, format!("{id} is no ID of {}", self.system.as_ref().map_or("it", |system| system.name)));
-        self.layout.decode(moved.ok_or_else(foreign)?)
+        self.layout.decode(self.moved(id)?)
     }
 
+    /// An ID with its bits at the positions of the layout.
+    fn moved(&self, id: Id) -> Result<Id> {
+        let Some(system) = &self.system else { return Ok(id) };
+        system.read(id).ok_or_else(|| Error::new(ErrorKind::IdInvalid, format!("{id} is not an ID of {}", system.name)))
+    }
+
+    /// An ID of a line; `None` for a number of another layout.
+    fn in_line(&self, place: Range<usize>, id: Id) -> Option<IdInLine> {
+        let moved = self.moved(id).ok()?;
+        Some(IdInLine { place, id, moved, unix_ms: self.layout.time_of(moved).ok()?.1 })
+    }
+
+    /// Returns an ID and its parts as JSON.
     fn json(&self, id: Id, parts: &Parts) -> serde_json::Value {
-        let mut told = parts_to_json(parts);
-        told["id"] = json!(id.to_string());
-        told
+        let mut json: serde_json::Value = serde_json::from_str(&parts_to_json(parts)).expect("it is JSON");
+        json["id"] = json!(id.to_string());
+        json
     }
 
-    /// The mark of rounding that an ID has, where few exact IDs have it.
+    /// Describes a mark of rounding that few exact IDs have.
     fn rounded(&self, id: Id) -> Option<String> {
         let rounded = rounding::find(id.get() as u64).filter(|rounded| match rounded.mark {
             // An ID whose lowest field is 0 is a double in any case.
@@ -131,24 +146,26 @@ impl Decoder {
         Some(format!("{id} may have been rounded {}: {count} IDs become this number, {first} to {last}", rounded.by()))
     }
 
-    /// Decodes the IDs within each line, as the lines come.
+    /// Decodes the IDs within each line of the input, as the lines arrive.
     pub(super) fn filter(&self, input: &mut Input<'_>, screen: &mut Screen<'_>) -> Outcome {
         let _interrupt = Interrupt::listen();
         let (mut lines, mut ids, mut broken) = (0, 0, 0);
-        let mut line = Vec::new();
+        let (mut line, mut output, mut dates) = (Vec::new(), Vec::new(), Dates::default());
+        let mut found = Vec::new();
         loop {
             if input.would_wait() {
                 screen.flush()?;
             }
             match input.line(&mut line)? {
-                Read::Line => lines += 1,
-                Read::End => break,
-                Read::Interrupted => {
-                    screen.tell(&format!("frazil: INTERRUPTED: {} lines are decoded; the rest was not read", grouped(lines)))?;
-                    return Ok(INTERRUPTED);
+                ReadLine::Line => lines += 1,
+                ReadLine::End => break,
+                ReadLine::Interrupted => {
+                    let why = format!("{} lines are decoded; the rest was not read", grouped(lines));
+                    return Err(Stop::Failed(code::INTERRUPTED, why));
                 }
             }
-            let found = self.find(&line);
+            found.clear();
+            self.find(&line, &mut found);
             ids += found.len() as u64;
             if found.is_empty()
                 && let Some(error) = self.why_broken(&line, lines)
@@ -157,19 +174,21 @@ impl Decoder {
                     return Err(error.into());
                 }
                 broken += 1;
-                if broken <= TOLD {
-                    screen.tell_error(&error)?;
+                if broken <= MOST_REPORTED {
+                    screen.report_error(&error)?;
                 }
             }
-            self.print(&line, lines, &found, screen)?;
+            self.add_line(&line, lines, &found, &mut dates, screen, &mut output);
+            screen.bytes(&output)?;
+            output.clear();
         }
-        if broken > TOLD {
-            screen.tell(&format!("frazil: {} more lines hold no ID of the layout", grouped(broken - TOLD)))?;
+        if broken > MOST_REPORTED {
+            screen.note(&format!("{} more lines contain no ID of the layout", grouped(broken - MOST_REPORTED)))?;
         }
         if lines == 0 {
-            screen.tell("frazil: the input is empty")?;
+            screen.note("the input is empty")?;
         } else if ids == 0 {
-            screen.tell(&format!("frazil: no ID in {} lines: is the layout {}?", grouped(lines), self.layout))?;
+            screen.note(&format!("no ID in {} lines: is the layout {}?", grouped(lines), self.layout))?;
         }
         Ok(if ids == 0 || broken > 0 { FAILED } else { DONE })
     }
@@ -178,45 +197,41 @@ impl Decoder {
         self.since_ms.is_none_or(|since| unix_ms >= since) && self.until_ms.is_none_or(|until| unix_ms < until)
     }
 
-    /// The ID that a line is, if it is one and no more.
-    fn alone(&self, line: &[u8]) -> Option<(Id, Parts)> {
-        // Longer than any way of writing one.
+    /// Returns the ID of a line that contains only an ID.
+    fn alone(&self, line: &[u8]) -> Option<IdInLine> {
+        // Any ID is shorter than 100 characters.
         let number = (self.format == TextFormat::Decimal && line.len() <= 100).then(|| read(line))?;
         let Written::Number(number, _) = number else { return None };
-        let id = id_of_bits(number);
-        Some((id, self.parts(id).ok()?))
+        self.in_line(content(line), id_of_bits(number))
     }
 
-    /// The IDs of a line that are wanted. A line that is nothing but a number is meant as an ID; within a text a number is one if it has a time that an
-    /// ID can have.
-    fn find(&self, line: &[u8]) -> Vec<Found> {
-        let alone = content(line);
-        if let Some((id, parts)) = self.alone(line) {
-            return self.is_wanted(parts.unix_ms()).then_some(Found { place: alone, id, parts }).into_iter().collect();
+    /// Finds the requested IDs of a line. A number alone on a line is an ID; a number within a text is one if it has a plausible time.
+    fn find(&self, line: &[u8], found: &mut Vec<IdInLine>) {
+        if let Some(id) = self.alone(line) {
+            return found.extend(self.is_wanted(id.unix_ms).then_some(id));
         }
-        let found = words(line).filter(|word| self.format != TextFormat::Decimal || is_integer(line, word)).filter_map(|place| {
+        let alone = content(line);
+        found.extend(words(line).filter(|word| self.format != TextFormat::Decimal || is_integer(line, word)).filter_map(|place| {
             let text = str::from_utf8(&line[place.clone()]).ok()?;
-            // Cheaper than an error's text.
+            // Cheaper than making the text of an error.
             let fits = if self.format == TextFormat::Decimal {
                 text.len() <= 19 && text.bytes().all(|b| b.is_ascii_digit())
             } else {
                 text.len() == self.format.width()
             };
-            let id = fits.then(|| Id::parse(text, self.format).ok()).flatten()?;
-            let parts = self.parts(id).ok()?;
-            let can_be = place == alone || self.can_be(parts.unix_ms());
-            (can_be && self.is_wanted(parts.unix_ms())).then_some(Found { place, id, parts })
-        });
-        found.collect()
+            let id = self.in_line(place, fits.then(|| Id::parse(text, self.format).ok()).flatten()?)?;
+            let can_be = id.place == alone || self.can_be(id.unix_ms);
+            (can_be && self.is_wanted(id.unix_ms)).then_some(id)
+        }));
     }
 
-    /// Returns whether an ID made by now can have this time. Small numbers, and so most that are no IDs, lie at the epoch.
+    /// Returns whether a time is plausible. Small numbers, and so most numbers that are not IDs, have times at the epoch.
     fn can_be(&self, unix_ms: i64) -> bool {
         let first = self.since_ms.unwrap_or(self.layout.epoch_ms().saturating_add(DAY_MS));
         (first..=system_ms().saturating_add(DAY_MS)).contains(&unix_ms)
     }
 
-    /// Why a line without an ID is one that should have one: strictly all but empty ones, else those that are nothing but a number.
+    /// Returns an error for a line that should have an ID: with `--strict` any line that is not empty, otherwise a number alone on a line.
     fn why_broken(&self, line: &[u8], number: u64) -> Option<Error> {
         let place = content(line);
         if place.is_empty() {
@@ -231,52 +246,55 @@ impl Decoder {
                 Written::Empty => false,
             };
         match parsed {
-            // In no range that was asked for.
+            // The ID is outside the requested range.
             Ok(_) => None,
             Err(error) if looks_meant => Some(Error::new(error.kind(), format!("line {number}: {error}"))),
             Err(_) => None,
         }
     }
 
-    fn print(&self, line: &[u8], number: u64, found: &[Found], screen: &mut Screen<'_>) -> Result<(), Stop> {
+    /// Adds a line to the output, with the parts after each ID, or as JSON.
+    fn add_line(&self, line: &[u8], number: u64, found: &[IdInLine], dates: &mut Dates, screen: &Screen<'_>, output: &mut Vec<u8>) {
         if self.json {
             for found in found {
-                let mut told = self.json(found.id, &found.parts);
-                told["line"] = json!(number);
-                screen.print(&format!("{told}\n"))?;
+                let parts = self.layout.decode(found.moved).expect("its time was decoded");
+                let mut json = self.json(found.id, &parts);
+                json["line"] = json!(number);
+                output.extend_from_slice(format!("{json}\n").as_bytes());
             }
-            return Ok(());
+            return;
         }
         if found.is_empty() && (self.since_ms.is_some() || self.until_ms.is_some()) {
-            return Ok(());
+            return;
         }
-        let mut printed = 0;
-        for Found { place, parts, .. } in found {
-            screen.bytes(&line[printed..place.end])?;
-            let note = screen.paint(Tone::Good, &format!("[{}]", note(parts)));
-            screen.print(&format!(" {note}"))?;
-            printed = place.end;
+        let mut copied = 0;
+        for IdInLine { place, moved, unix_ms, .. } in found {
+            output.extend_from_slice(&line[copied..place.end]);
+            output.push(b' ');
+            let [before, after] = screen.around(Tone::Good);
+            output.extend_from_slice(before.as_bytes());
+            output.push(b'[');
+            dates.add(*unix_ms, output);
+            for field in self.layout.node_fields().iter().chain([self.layout.sequence()]) {
+                output.push(b' ');
+                output.extend_from_slice(field.name().as_bytes());
+                output.push(b'=');
+                add_number(field.of(*moved), output);
+            }
+            output.push(b']');
+            output.extend_from_slice(after.as_bytes());
+            copied = place.end;
         }
-        screen.bytes(&line[printed..])?;
+        output.extend_from_slice(&line[copied..]);
         if !line.ends_with(b"\n") {
-            screen.print("\n")?;
+            output.push(b'\n');
         }
-        Ok(())
     }
-}
-
-/// The parts, in a line.
-pub(super) fn note(parts: &Parts) -> String {
-    let fields: String = parts.fields().map(|(name, value)| format!("{name}={value} ")).collect();
-    format!("{} {fields}sequence={}", show_instant(parts.unix_ms()), parts.sequence())
 }
 
 fn table(layout: &Layout, rows: &[(Id, Parts)]) -> Table {
-    let mut table = Table::new().number_column("id").text_column("time");
-    for field in layout.node_fields() {
-        table = table.number_column(field.name());
-    }
-    table = table.number_column("sequence");
+    let fields: Vec<_> = layout.node_fields().iter().map(|field| format!("#{}", field.name())).collect();
+    let mut table = Table::new(["#id", "time"].into_iter().chain(fields.iter().map(String::as_str)).chain(["#sequence"]));
     for (id, parts) in rows {
         let fields = parts.fields().map(|(_, value)| value.to_string());
         table.row([id.to_string(), show_instant(parts.unix_ms())].into_iter().chain(fields).chain([parts.sequence().to_string()]));

@@ -1,13 +1,13 @@
-//! Checks this machine, a spec and its store: each finding has its fix. Nothing is written. On request the guard's lock files are removed.
+//! Checks this machine, a spec and its store, and names a fix for each problem. Writes nothing; on request it removes the guard's lock files.
 
 mod store;
 
 use super::arguments::Doctor;
 use super::layouts::day;
-use super::screen::{Outcome, Screen, Tone, wrapped};
+use super::screen::{Outcome, Screen, Stop, Tone, counted, plain, wrapped};
 use super::status::{DONE, FAILED};
 use frazil::admin::{
-    Copies, Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, Source, check_after, find_guard, plan, remove_lock_files, show_span,
+    Copies, Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, NodeSource, check_after, find_guard, plan, remove_lock_files, show_span,
     system_ms, value,
 };
 use frazil::bindings::show_instant;
@@ -17,118 +17,107 @@ use std::env;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The column at which a finding's text begins, after its level and area.
+/// The column at which the text of a check begins, after its level and area.
 const TEXT: usize = 17;
+/// That column on a terminal that is narrower than [`NARROW`].
+const LEVEL: usize = 6;
+const NARROW: usize = 60;
 const YEAR_MS: i64 = 31_556_952_000;
-/// The time for which the clock is compared with another that is never set.
-const LOOK: Duration = Duration::from_millis(300);
-/// Further apart, the clock was set meanwhile.
+/// The time for which the system clock is compared with the monotonic clock.
+const CLOCK_CHECK: Duration = Duration::from_millis(300);
+/// A larger difference means that the clock was set.
 const STEP_MS: i64 = 20;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Good,
-    /// It works, and may not for long, or not well.
-    Warn,
-    /// It does not work.
-    Bad,
-}
+/// The levels of a check: it works; it works now, but may fail later or work badly; it does not work.
+const GOOD: (&str, Tone) = ("good", Tone::Good);
+const WARN: (&str, Tone) = ("warn", Tone::Warn);
+const BAD: (&str, Tone) = ("bad", Tone::Bad);
 
-impl Level {
-    fn name(self) -> &'static str {
-        match self {
-            Level::Good => "good",
-            Level::Warn => "warn",
-            Level::Bad => "bad",
-        }
-    }
-}
-
-struct Finding {
+struct Check {
     area: &'static str,
-    level: Level,
+    level: (&'static str, Tone),
     text: String,
     /// The fix.
     fix: Option<String>,
 }
 
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+struct Checks(Vec<Check>);
 
-impl Findings {
+impl Checks {
     fn good(&mut self, area: &'static str, text: impl Into<String>) {
-        self.0.push(Finding { area, level: Level::Good, text: text.into(), fix: None });
+        self.0.push(Check { area, level: GOOD, text: text.into(), fix: None });
     }
 
     fn warn(&mut self, area: &'static str, text: impl Into<String>, fix: impl Into<String>) {
-        self.0.push(Finding { area, level: Level::Warn, text: text.into(), fix: Some(fix.into()) });
+        self.0.push(Check { area, level: WARN, text: text.into(), fix: Some(fix.into()) });
     }
 
     fn bad(&mut self, area: &'static str, text: impl Into<String>, fix: impl Into<String>) {
-        self.0.push(Finding { area, level: Level::Bad, text: text.into(), fix: Some(fix.into()) });
+        self.0.push(Check { area, level: BAD, text: text.into(), fix: Some(fix.into()) });
     }
 
-    /// Turns an error, whose text has its fix, into a finding.
+    /// Adds an error, whose text names the fix.
     fn error(&mut self, area: &'static str, error: &Error) {
-        self.0.push(Finding { area, level: Level::Bad, text: format!("{}: {error}", error.kind().name()), fix: None });
+        self.0.push(Check { area, level: BAD, text: format!("{}: {error}", error.kind().name()), fix: None });
     }
 }
 
-fn version(findings: &mut Findings) {
+fn version(findings: &mut Checks) {
     let stores = if HAS_ALL_STORES { "all stores" } else { "not all stores" };
     findings.good("frazil", format!("{}, {} on {}, with {stores}", env!("CARGO_PKG_VERSION"), env::consts::ARCH, env::consts::OS));
 }
 
-/// The wall clock beside one that is never set.
-fn clock(findings: &mut Findings) {
+/// Checks the system clock against the monotonic clock.
+fn clock(findings: &mut Checks) {
     let (wall, steady) = (system_ms(), Instant::now());
-    std::thread::sleep(LOOK);
+    std::thread::sleep(CLOCK_CHECK);
     let step = system_ms() - wall - steady.elapsed().as_millis() as i64;
     if step.abs() > STEP_MS {
-        let fix = "let NTP slew the clock (chrony: makestep only at the start); leases and rollback=wait or ahead bear small steps";
-        findings.warn("clock", format!("it was set by {step} ms within {} ms", LOOK.as_millis()), fix);
+        let fix = "let NTP slew the clock (chrony: makestep only at the start); leases and rollback=wait or ahead tolerate small steps";
+        findings.warn("clock", format!("it was set by {step} ms within {} ms", CLOCK_CHECK.as_millis()), fix);
     } else {
-        findings.good("clock", format!("{}; steady for {} ms", show_instant(system_ms()), LOOK.as_millis()));
+        findings.good("clock", format!("{}; steady for {} ms", show_instant(system_ms()), CLOCK_CHECK.as_millis()));
     }
     synchronised(findings);
     match Counter::of_the_processor() {
-        Some(_) => findings.good("counter", "the processor's counter tells how long a tick lasts: the fast path needs no system call"),
+        Some(_) => findings.good("counter", "the processor's counter measures ticks: the fast path needs no system call"),
         None => findings.warn(
             "counter",
-            "the processor's counter cannot be relied on: each ID reads the system's clock",
-            "on a virtual machine, ask for an invariant TSC (Linux: clocksource tsc); IDs are right in any case",
+            "the processor's counter is unreliable: each ID reads the system clock",
+            "on a virtual machine, enable an invariant TSC (Linux: clocksource tsc); IDs are correct in any case",
         ),
     }
 }
 
 /// Reads the kernel's state of the clock's synchronisation.
 #[cfg(target_os = "linux")]
-fn synchronised(findings: &mut Findings) {
+fn synchronised(findings: &mut Checks) {
     // SAFETY: zeroes are a valid timex, and with modes = 0 it is only read.
     let mut timex: libc::timex = unsafe { std::mem::zeroed() };
-    // SAFETY: it is whole, and lives through the call.
+    // SAFETY: the pointer is to a valid timex that outlives the call.
     let state = unsafe { libc::adjtimex(&mut timex) };
     if state < 0 {
         return;
     }
     if timex.status & libc::STA_UNSYNC != 0 {
         let fix = "run chrony, systemd-timesyncd or ntpd (in a container: on its host)";
-        findings.warn("ntp", "the kernel says that the clock is not synchronised", fix);
+        findings.warn("ntp", "the kernel reports that the clock is not synchronised", fix);
     } else {
-        findings.good("ntp", format!("synchronised; the kernel's bound for the error is {} ms", timex.maxerror / 1000));
+        findings.good("ntp", format!("synchronised; the maximum error, by the kernel, is {} ms", timex.maxerror / 1000));
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn synchronised(_: &mut Findings) {}
+fn synchronised(_: &mut Checks) {}
 
-fn layout(layout: &Layout, findings: &mut Findings) {
+fn layout(layout: &Layout, findings: &mut Checks) {
     let now = system_ms();
     if layout.epoch_ms() > now {
         findings.bad(
             "layout",
             format!("{layout}: its epoch is {}", show_instant(layout.epoch_ms())),
-            "set the clock, or say an epoch in the past",
+            "set the clock, or use an epoch in the past",
         );
         return;
     }
@@ -137,7 +126,7 @@ fn layout(layout: &Layout, findings: &mut Findings) {
             findings.bad(
                 "layout",
                 format!("{layout}: it ended on {}", day(end)),
-                "a later epoch= for new tables; tables with its IDs: docs/layouts.md, When a layout ends",
+                "use a later epoch= for new tables; for tables with its IDs see docs/layouts.md, When a layout ends",
             );
         }
         Some(end) if end - now < YEAR_MS => {
@@ -150,7 +139,7 @@ fn layout(layout: &Layout, findings: &mut Findings) {
     }
 }
 
-fn spec(spec: &Spec, findings: &mut Findings) {
+fn spec(spec: &Spec, findings: &mut Checks) {
     let (planned, source) = match plan(spec) {
         Ok(plan) => plan,
         Err(error) => return findings.error("spec", &error),
@@ -162,11 +151,11 @@ fn spec(spec: &Spec, findings: &mut Findings) {
     layout(&planned, findings);
     let is_manual = value(spec, "clock").ok().flatten().as_deref() == Some("manual");
     match source {
-        Source::Fixed(node) => {
+        NodeSource::Fixed(node) => {
             findings.good(
                 "node",
                 format!(
-                    "{node}, given in the spec: unique as long as no other machine has it, and the clock is not set back across a restart"
+                    "{node}, fixed in the spec: unique as long as no other machine uses it, and the clock is not set back across a restart"
                 ),
             );
             match find_guard(spec) {
@@ -177,12 +166,12 @@ fn spec(spec: &Spec, findings: &mut Findings) {
             if is_manual && is("after", None) && !is("detached", Some("true")) {
                 findings.warn(
                     "after",
-                    "clock=manual without after= may repeat the IDs of an earlier run",
-                    "open with after= the highest saved ID (after=0 where none is); tests and replays take detached=true",
+                    "clock=manual without after= may repeat IDs of an earlier run",
+                    "open with after= the highest saved ID (after=0 if there is none); use detached=true in tests and replays",
                 );
             }
         }
-        Source::Leased(contract) => {
+        NodeSource::Leased(contract) => {
             let given = value(spec, "store").ok().flatten().unwrap_or_default();
             let namespace = value(spec, "namespace").ok().flatten().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
             store::check(&given, &namespace, &contract, findings);
@@ -190,8 +179,8 @@ fn spec(spec: &Spec, findings: &mut Findings) {
     }
 }
 
-/// Copies of this machine that are made while it runs.
-fn copies(findings: &mut Findings) {
+/// Checks whether frazil notices copies of this machine that are made while it runs.
+fn copies(findings: &mut Checks) {
     match Copies::find() {
         Copies::Noticed(by) => findings.good("copies", format!("a copy of this running machine is noticed, by {by}")),
         Copies::Unnoticed(why) => {
@@ -205,48 +194,60 @@ fn copies(findings: &mut Findings) {
     }
 }
 
-/// A second process of this machine with a number that is given.
-fn guard(found: Option<Found>, is_manual: bool, findings: &mut Findings) {
-    // A lease needs the system's clock.
-    let or = if is_manual { "or leave out clock=manual and" } else { "or" };
-    let fix = format!("give each process its own number, {or} have all of them lease one with store=local");
+/// Checks whether a second process of this machine may use a fixed number.
+fn guard(found: Option<Found>, is_manual: bool, findings: &mut Checks) {
+    // A lease needs the system clock.
+    let or = if is_manual { "or remove clock=manual and" } else { "or" };
+    let fix = format!("give each process its own number, {or} use store=local in all of them");
     match found {
         Some(Found::Free | Found::Held(_)) if has_own_network() => findings.warn(
             "guard",
-            "other containers of this machine that issue from the number are not noticed, because this process has a network of its own",
-            format!("give each container its own number, {or} lease one from a store that all of them reach"),
+            "other containers of this machine that use the number are not noticed, because this process has its own network",
+            format!("give each container its own number, {or} use a store that all of them reach"),
         ),
-        None => findings.warn("guard", "another process of this machine with the number is not noticed, as the spec asks", fix),
-        Some(Found::Free) => {
-            findings.good("guard", "no process of this machine issues from the number; the first that does keeps others out")
-        }
-        Some(Found::Held(holder)) => findings.good("guard", format!("{holder} issues from the number; every other process is refused")),
+        None => findings.warn("guard", "the spec turns off the check for another process of this machine with the number", fix),
+        Some(Found::Free) => findings.good("guard", "no process of this machine uses the number; the first that does excludes others"),
+        Some(Found::Held(holder)) => findings.good("guard", format!("{holder} uses the number; every other process is refused")),
         Some(Found::Unguarded(why)) => {
             findings.warn("guard", format!("another process of this machine with the number would not be noticed: {why}"), fix);
         }
     }
 }
 
-/// Returns whether this process is in another network namespace than the machine. Only the machine's has all of the settings.
+/// Returns whether this process has another network namespace than the machine, which alone has all of the settings.
 fn has_own_network() -> bool {
     let has = |setting: &str| Path::new("/proc/sys/net/core").join(setting).exists();
     has("somaxconn") && !has("netdev_max_backlog")
 }
 
-fn lock_files(findings: &mut Findings) {
+fn lock_files(findings: &mut Checks) {
     match remove_lock_files() {
         None => findings.good("files", "none to remove: this system guards fixed numbers without files"),
         Some(Ok((removed, kept))) => {
-            let text = format!("removed those of {removed} fixed numbers; those of {kept} stay: in use, or another account's");
+            let text =
+                format!("removed those of {removed} fixed numbers; kept those of {kept}, which are in use or belong to other accounts");
             findings.good("files", text);
         }
-        Some(Err(why)) => findings.bad("files", format!("/var/tmp: {why}"), "run it as an account that may read the folder"),
+        Some(Err(why)) => findings.bad("files", format!("/var/tmp: {why}"), "use an account that may read the folder"),
     }
 }
 
-/// Looks at everything, and prints what it finds; a status of 1 where something does not work.
+/// Prints the number of checks of each level, and what it means.
+fn summary(all: &[Check], screen: &mut Screen<'_>) -> Result<(), Stop> {
+    let count = |level: (&str, Tone)| all.iter().filter(|check| check.level.0 == level.0).count();
+    let (tone, verdict) = match (count(BAD), count(WARN)) {
+        (0, 0) => (Tone::Good, "Everything works".to_owned()),
+        (0, warnings) => (Tone::Warn, format!("It works, with {}", counted(warnings as u64, "warning"))),
+        (problems, 0) => (Tone::Bad, counted(problems as u64, "problem")),
+        (problems, warnings) => (Tone::Bad, format!("{}, {}", counted(problems as u64, "problem"), counted(warnings as u64, "warning"))),
+    };
+    let verdict = screen.paint(tone, &verdict);
+    screen.print(&format!("\n{verdict} in {}\n", counted(all.len() as u64, "check")))
+}
+
+/// Runs all checks and prints the results. The status is 1 if something does not work.
 pub(super) fn print(Doctor { spec: words, remove_lock_files, json: as_json }: &Doctor, screen: &mut Screen<'_>) -> Outcome {
-    let mut findings = Findings::default();
+    let mut findings = Checks::default();
     version(&mut findings);
     clock(&mut findings);
     copies(&mut findings);
@@ -260,27 +261,26 @@ pub(super) fn print(Doctor { spec: words, remove_lock_files, json: as_json }: &D
             Err(error) => findings.error("spec", &error),
         }
     }
-    let Findings(all) = findings;
+    let Checks(all) = findings;
     if *as_json {
-        let rows: Vec<_> = all
-            .iter()
-            .map(|Finding { area, level, text, fix }| json!({ "area": area, "level": level.name(), "text": text, "fix": fix }))
-            .collect();
-        screen.print(&format!("{:#}\n", Value::Array(rows)))?;
+        let row = |Check { area, level: (level, _), text, fix }: &Check| json!({ "area": area, "level": level, "text": text, "fix": fix });
+        screen.print(&format!("{:#}\n", Value::Array(all.iter().map(row).collect())))?;
     } else {
-        for Finding { area, level, text, fix } in &all {
-            let tone = match level {
-                Level::Good => Tone::Good,
-                Level::Warn => Tone::Warn,
-                Level::Bad => Tone::Bad,
-            };
-            let word = screen.paint(tone, &format!("{:<4}", level.name()));
-            let text = wrapped(text, TEXT, TEXT);
-            screen.print(&format!("{word}  {area:<9}  {}", text.trim_start()))?;
+        // A narrow terminal has no room for a column of areas.
+        let column = if screen.has_room(NARROW) { TEXT } else { LEVEL };
+        for Check { area, level: (level, tone), text, fix } in &all {
+            let word = screen.paint(*tone, &format!("{level:<4}"));
+            let text = wrapped(&plain(text), column, column, screen.measure());
+            if column == TEXT {
+                screen.print(&format!("{word}  {area:<9}  {}", text.trim_start()))?;
+            } else {
+                screen.print(&format!("{word}  {area}\n{text}"))?;
+            }
             if let Some(fix) = fix {
-                screen.print(&wrapped(&format!("fix: {fix}"), TEXT, TEXT))?;
+                screen.print(&wrapped(&format!("fix: {}", plain(fix)), column, column, screen.measure()))?;
             }
         }
+        summary(&all, screen)?;
     }
-    Ok(if all.iter().any(|finding| finding.level == Level::Bad) { FAILED } else { DONE })
+    Ok(if all.iter().any(|check| check.level.0 == BAD.0) { FAILED } else { DONE })
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 pub(super) struct Input<'a>(BufReader<Box<dyn io::Read + 'a>>);
 
-pub(super) enum Read {
+pub(super) enum ReadLine {
     Line,
     End,
     Interrupted,
@@ -19,7 +19,7 @@ impl<'a> Input<'a> {
         Input(BufReader::with_capacity(1 << 16, Box::new(reader)))
     }
 
-    /// Returns whether the next line may have to be waited for.
+    /// Returns whether reading the next line may wait.
     pub(super) fn would_wait(&self) -> bool {
         !self.0.buffer().contains(&b'\n')
     }
@@ -27,23 +27,22 @@ impl<'a> Input<'a> {
     /// Reads a line with its end, if it has one.
     ///
     /// # Errors
-    /// What the system says of the input.
-    pub(super) fn line(&mut self, line: &mut Vec<u8>) -> Result<Read, Stop> {
+    /// `INPUT` if the input cannot be read.
+    pub(super) fn line(&mut self, line: &mut Vec<u8>) -> Result<ReadLine, Stop> {
         line.clear();
         loop {
-            if interrupt::came() {
-                return Ok(Read::Interrupted);
+            if interrupt::is_requested() {
+                return Ok(ReadLine::Interrupted);
             }
             let (taken, ended) = match interrupt::awaiting(|| self.0.fill_buf()) {
-                Ok([]) => return Ok(if line.is_empty() { Read::End } else { Read::Line }),
-                Ok(bytes) => {
-                    let end = bytes.iter().position(|&byte| byte == b'\n');
-                    let taken = end.map_or(bytes.len(), |end| end + 1);
-                    line.extend_from_slice(&bytes[..taken]);
-                    (taken, end.is_some())
+                Ok([]) => return Ok(if line.is_empty() { ReadLine::End } else { ReadLine::Line }),
+                Ok(mut bytes) => {
+                    // Bytes in memory can be read without an error.
+                    let taken = bytes.read_until(b'\n', line).unwrap_or_default();
+                    (taken, line.ends_with(b"\n"))
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // Another program that shares the pipe may have told it not to wait.
+                // Another program that shares the pipe may have made it non-blocking.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::thread::sleep(Duration::from_millis(10));
                     continue;
@@ -52,7 +51,7 @@ impl<'a> Input<'a> {
             };
             self.0.consume(taken);
             if ended {
-                return Ok(Read::Line);
+                return Ok(ReadLine::Line);
             }
         }
     }

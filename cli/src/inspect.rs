@@ -1,4 +1,4 @@
-//! Inspects an ID of unknown origin: every known system reads it, and the readings are ranked by likelihood.
+//! Inspects an ID of unknown origin: decodes it as an ID of every known system, and ranks the results by likelihood.
 
 mod forms;
 mod others;
@@ -18,36 +18,36 @@ use frazil::{Id, Parts, Result};
 use systems::System;
 
 const DAY_MS: i64 = 86_400_000;
-/// A reading that is less likely than this part of the first one is not printed.
+/// The least likelihood of a printed reading, relative to the first one.
 const LEAST: f64 = 0.001;
-/// Readings that are at least this part as likely as the first one share its rank: what is known does not tell them apart.
+/// The least likelihood, relative to the first reading, with which a reading shares its rank.
 const SHARES: f64 = 0.1;
-/// The part of IDs that are of another system than the one that their surroundings name, or of a public one and written as those are not.
+/// The share of IDs that belong to another system than their context names, or to a public one in an unusual format.
 const ODD: f64 = 0.001;
-/// The weight of everything that is none of the systems: others, hashes, random numbers. Half of it is even over all numbers, half over
+/// The weight of numbers of unknown systems, hashes and random numbers. Half of it is even over all numbers, half over
 /// their lengths.
 const NONE: f64 = 8.0;
-/// The share of inspected IDs that a program has rounded, and of those that are written as floats are.
+/// The shares of inspected IDs that a program has rounded: to digits, to a full double, and among IDs that are written as floats.
 const ROUNDED: f64 = 0.05;
 const ROUNDED_IN_FULL: f64 = 0.01;
 const ROUNDED_IF_FLOAT: f64 = 0.5;
-/// A double in full is called rounded from this share on. Below it, it is an ID that ends with zeros.
+/// The least share from which a full double is called rounded. Below, it counts as an ID that ends with zeros.
 const NOTICED: f64 = 0.1;
-/// An original is named if it is so much likelier than the others together.
+/// The least share of the likelihood of all originals from which one is named.
 const NAMED: f64 = 0.9;
-/// So many origins are looked at, and listed in JSON.
+/// The most originals that are considered, and listed in JSON.
 const MOST_ORIGINS: u64 = 2048;
 
-/// One ID, read.
+/// The result for one ID.
 struct Inspection {
     text: String,
     now_ms: i64,
-    /// The readings as a number, one for each form that the text may have.
+    /// The numbers that the text may be, one for each format.
     numbers: Vec<Number>,
-    readings: Vec<Reading>,
-    /// The share of none of them; until the others are known, a weight.
+    readings: Vec<Interpretation>,
+    /// The share of unknown systems; a weight until `rank` is called.
     none: f64,
-    /// Why it is no ID, or what other ID it is.
+    /// IDs of other kinds, and reasons why the text is not an ID.
     others: Vec<Form>,
 }
 
@@ -59,37 +59,37 @@ struct Number {
 
 /// The IDs that a program may have rounded to this one.
 struct Rounded {
-    /// The likelihood that one of the others was.
+    /// The likelihood that the number was rounded.
     share: f64,
     found: rounding::Rounded,
-    /// The original, in the layout of the first reading, where hardly another can be.
+    /// The original in the layout of the first reading, if one is by far the likeliest.
     named: Option<Parts>,
 }
 
-/// Systems whose IDs have the same bits, and what they say of an ID.
-struct Reading {
-    /// With what each calls its fields; the likeliest first.
+/// The interpretation of an ID by systems with the same layout.
+struct Interpretation {
+    /// The systems with their field names; the likeliest first.
     systems: Vec<(&'static str, Parts)>,
     layout: String,
-    /// The order of the fields of a system whose bits were moved.
+    /// The order of the fields, if it differs from the layout's.
     order: Option<&'static str>,
     shape: Shape,
     since_epoch_ms: i64,
     how: &'static str,
-    /// The share among all readings; until these are known, a weight.
+    /// The share among all readings; a weight until `rank` is called.
     share: f64,
     /// The weight of the first system.
     likeliest: f64,
-    /// The IDs of one of its systems are public.
+    /// True if the IDs of one of the systems are public.
     is_public: bool,
-    /// 1 for those that nothing tells from the likeliest.
+    /// The rank; 1 for all that are nearly as likely as the first.
     rank: usize,
     reasons: Vec<String>,
     doubts: Vec<String>,
 }
 
 impl Rounded {
-    /// Returns whether it is more than a double, which an exact ID may be too.
+    /// Returns whether rounding is likely enough to mention.
     fn is_noticed(&self) -> bool {
         self.share >= NOTICED || !matches!(self.found.mark, Mark::Double | Mark::DoubleOfDigits(_))
     }
@@ -110,7 +110,7 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// Reads a number as every system's.
+    /// Adds the interpretations of a number by every system.
     fn add(&mut self, id: Id, how: &'static str, chance: f64, named: Option<&str>, systems: &[System]) {
         let prior = if how == DOUBLE {
             1.0
@@ -158,13 +158,13 @@ impl Inspection {
         self.numbers.push(Number { id, how, rounded });
     }
 
-    /// Adds a system to the reading with the same bits.
+    /// Adds a system to the reading with the same layout.
     fn take(&mut self, system: &System, id: Id, how: &'static str, weight: f64, is_named: bool) {
         let Some(parts) = system.read(id).and_then(|id| system.layout.decode(id).ok()) else { return };
         let shape = system.layout.shape();
         let at = self.readings.iter().position(|reading| reading.shape == shape && reading.how == how && reading.order == system.order());
         let at = at.unwrap_or_else(|| {
-            self.readings.push(Reading {
+            self.readings.push(Interpretation {
                 layout: system.order().map_or_else(|| system.layout.to_string(), str::to_owned),
                 order: system.order(),
                 shape,
@@ -187,11 +187,11 @@ impl Inspection {
         if is_likelier {
             (reading.reasons, reading.doubts) = reasons::reasons(system, &parts, self.now_ms);
             if is_named {
-                reading.reasons.insert(0, format!("it is written as {} writes its IDs", system.name));
+                reading.reasons.insert(0, format!("it has the format of {}", system.name));
             }
             reading.likeliest = weight;
         }
-        // One that has numbered its nodes in two ways is there twice.
+        // A system that has numbered its nodes in two ways occurs twice.
         if let Some(known) = reading.systems.iter().position(|(name, _)| *name == system.name) {
             if is_likelier {
                 reading.systems[..=known].rotate_right(1);
@@ -207,11 +207,11 @@ impl Inspection {
         self.readings.sort_by(|a, b| b.share.total_cmp(&a.share));
         let (most, first_is_public) = self.readings.first().map_or((0.0, false), |first| (first.share, first.is_public));
         for (at, reading) in self.readings.iter_mut().enumerate() {
-            // An ID that somebody has met is one of the public ones, where one of these fits best.
+            // If a public system fits best, private ones do not share its rank.
             let shares = reading.share >= SHARES * most && (reading.is_public || !first_is_public);
             reading.rank = if shares { 1 } else { at + 1 };
             if !reading.is_public {
-                reading.doubts.push("its IDs are seldom public".to_owned());
+                reading.doubts.push("its IDs are rarely public".to_owned());
             }
             reading.share /= total;
         }
@@ -222,7 +222,7 @@ impl Inspection {
     }
 }
 
-/// Reads each text; says in words, or as JSON, what it may be.
+/// Prints the possible meanings of each text, as text or JSON.
 pub(super) fn print(texts: &[String], as_json: bool, screen: &mut Screen<'_>) -> Outcome {
     let mut status = DONE;
     for (at, text) in texts.iter().enumerate() {
@@ -235,7 +235,7 @@ pub(super) fn print(texts: &[String], as_json: bool, screen: &mut Screen<'_>) ->
             }
             if inspection.numbers.is_empty() && inspection.others.is_empty() {
                 screen.print(&format!(
-                    "{}\n  no ID that is known: a number, base62, base32, hex, UUID, ULID, KSUID or ObjectId\n",
+                    "{}\n  not a known ID: a number, base62, base32, hex, check, UUID, ULID, KSUID or ObjectId\n",
                     shown(text)
                 ))?;
             } else {
@@ -254,7 +254,7 @@ fn bits(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
 }
 
-/// Origins of a number, evenly taken where they are many, and the number of origins that each stands for.
+/// Returns originals of a rounded number, evenly spaced if there are many, and the number of originals that each represents.
 fn sample(found: &rounding::Rounded) -> (Vec<Id>, f64) {
     let (first, count) = (*found.origins.start(), found.count());
     let taken = count.min(MOST_ORIGINS);

@@ -1,4 +1,4 @@
-//! Instants of the command line: as everywhere, or so long ago.
+//! Instants of the command line, in the usual formats or as a distance from now.
 
 #[cfg(test)]
 mod tests;
@@ -7,10 +7,10 @@ use frazil::admin::{check_order, parse_duration, spec_error, system_ms};
 use frazil::bindings::parse_instant;
 use frazil::{Error, ErrorKind, Result};
 
-/// The two ends of a range, each with its key.
+/// Parses the two ends of a range, each with its option.
 ///
 /// # Errors
-/// As [`instant`]; `SPEC` where the first is not before the second.
+/// As [`instant`]; `SPEC` if the first is not before the second.
 pub(super) fn instants(from: (&str, Option<&str>), to: (&str, Option<&str>)) -> Result<(Option<i64>, Option<i64>)> {
     let now = system_ms();
     let bound = |(key, text): (&str, Option<&str>)| text.map(|text| instant(key, text, now)).transpose();
@@ -19,20 +19,20 @@ pub(super) fn instants(from: (&str, Option<&str>), to: (&str, Option<&str>)) -> 
     Ok((from_ms, to_ms))
 }
 
-/// An instant as the command line says it: as everywhere, or so long ago.
+/// Parses an instant in the usual formats, or as a distance from now: `90m`.
 ///
 /// # Errors
-/// As [`parse_instant`]; `SPEC` for a number that is meant as a date or as seconds, and would be an instant of 1970.
+/// As [`parse_instant`]; `SPEC` for a number that looks like a date or seconds, because it would be an instant of 1970.
 fn instant(key: &str, text: &str, now_ms: i64) -> Result<i64> {
     let meant = match text.len() {
         _ if !text.bytes().all(|byte| byte.is_ascii_digit()) => None,
-        4 => Some("a year: say 2025-01-01"),
-        8 => Some("a date: say 2025-01-31"),
-        10 => Some("seconds: say milliseconds, or 2025-01-01T00:00:00Z"),
+        4 => Some("a year: use 2025-01-01"),
+        8 => Some("a date: use 2025-01-31"),
+        10 => Some("seconds: use milliseconds, or 2025-01-01T00:00:00Z"),
         _ => None,
     };
     if let Some(meant) = meant {
-        return Err(spec_error(format!("{key}={text} would be Unix milliseconds, of the year 1970, and looks like {meant}")));
+        return Err(spec_error(format!("{key}={text} would be Unix milliseconds in 1970, but looks like {meant}")));
     }
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     if unit.len() == text.len() || !matches!(unit, "ms" | "s" | "m" | "h" | "d") {

@@ -1,4 +1,4 @@
-//! Ctrl-C, and SIGTERM on Unix: noted, so that a command ends at a whole line, or where a resume can go on. A second one ends the process at once.
+//! Ctrl-C, and SIGTERM on Unix. After the first, a command ends after a whole line or where it can be resumed. The second ends the process.
 
 #[cfg_attr(unix, path = "interrupt/unix.rs")]
 #[cfg_attr(windows, path = "interrupt/windows.rs")]
@@ -8,21 +8,21 @@ pub(super) use system::awaiting;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-static CAME: AtomicBool = AtomicBool::new(false);
+static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Notes while it lives that the process is asked to end. Afterwards that ends the process again, or does what the program had chosen before.
+/// Notes requests to end the process, until it is dropped. Dropping it restores the earlier handlers.
 pub(super) struct Interrupt {
     _before: system::Before,
 }
 
 impl Interrupt {
     pub(super) fn listen() -> Self {
-        CAME.store(false, Ordering::SeqCst);
+        REQUESTED.store(false, Ordering::SeqCst);
         Interrupt { _before: system::begin() }
     }
 }
 
-/// Returns whether the process was asked to end since somebody [listens](Interrupt::listen).
-pub(super) fn came() -> bool {
-    CAME.load(Ordering::SeqCst)
+/// Returns whether the process was asked to end since the last [`Interrupt::listen`].
+pub(super) fn is_requested() -> bool {
+    REQUESTED.load(Ordering::SeqCst)
 }

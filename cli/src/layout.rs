@@ -1,13 +1,13 @@
-//! A layout explained: its bits drawn, how long and how fast, what each bit more would buy, how shards fill.
+//! Explains a layout: its bits, lifetime and rate, the effect of one more bit for each field, and the use of shards.
 
 use super::layouts::day;
-use super::screen::{Screen, Stop, Tone, grouped};
+use super::screen::{Screen, Stop, grouped, wrapped};
 use frazil::admin::{ID_BITS, LayoutBits, Policies, Reaction, of_layout, show_duration, show_span, system_ms};
 use frazil::bindings::show_instant;
 use frazil::{Field, Layout, Result};
 use serde_json::{Value, json};
 
-/// The number of shards whose filling is shown.
+/// The numbers of shards for which the use is shown.
 const SHARDS: [u64; 3] = [4, 16, 64];
 
 /// A layout with the policies that mint in it.
@@ -35,10 +35,10 @@ impl Explained {
         ID_BITS - self.layout.time_bits() - self.layout.time_shift()
     }
 
-    /// The number of IDs that one generator has at once: a tick's, those of ticks that it may borrow, those that a lag has saved.
+    /// The number of IDs of one generator at once: of a tick, of ticks that it may borrow, and of ticks that a lag has saved.
     fn burst(&self) -> u64 {
         let ahead = match self.policies.exhausted {
-            // Without an end; the tick is what is sure.
+            // Without a limit, only the current tick is certain.
             Reaction::Ahead(None) => 0,
             reaction => reaction.ahead_ticks(&self.layout),
         };
@@ -46,23 +46,24 @@ impl Explained {
         (self.layout.sequence().max() + 1).saturating_mul(1 + ahead.saturating_add(saved))
     }
 
-    /// The number of `shards` that get an ID where a tick holds one, by `id % shards`; `None` where the sequence is not lowest.
+    /// The number of `shards` that `id % shards` uses with one ID in each tick; `None` if the sequence is not the lowest field.
     fn shards_used(&self, shards: u64) -> Option<u64> {
         let lowest = self.layout.sequence().shift() == 0;
-        // Where the shards are more than the sequence's numbers, the field above it spreads them further.
+        // With more shards than sequences, the field above spreads them further.
         lowest.then(|| self.policies.start.values().min(shards))
     }
 
-    fn buys(&self) -> Vec<(String, String)> {
+    /// The effect of one more bit for each field.
+    fn one_more_bit(&self) -> Vec<(String, String)> {
         let end = self.layout.epoch_ms() as f64 + 2.0 * self.span_ms();
         let until = if end < frazil::admin::LAST_MS as f64 { format!(", to {}", day(end as i64)) } else { String::new() };
-        let mut buys = vec![("time".to_owned(), format!("{}{until}", show_span(2.0 * self.span_ms())))];
+        let mut more = vec![("time".to_owned(), format!("{}{until}", show_span(2.0 * self.span_ms())))];
         for field in self.layout.node_fields() {
-            buys.push((field.name().to_owned(), format!("{} instead of {}", grouped(2 * (field.max() + 1)), grouped(field.max() + 1))));
+            more.push((field.name().to_owned(), format!("{} instead of {}", grouped(2 * (field.max() + 1)), grouped(field.max() + 1))));
         }
         let rate = grouped((2.0 * self.layout.ids_per_second()) as u64);
-        buys.push(("sequence".to_owned(), format!("{rate} IDs/s for each node")));
-        buys
+        more.push(("sequence".to_owned(), format!("{rate} IDs/s for each node")));
+        more
     }
 
     fn json(&self) -> Value {
@@ -90,23 +91,25 @@ impl Explained {
 
     fn print(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
         let Explained { layout, policies, now_ms } = self;
-        screen.print(&format!("{layout}\n\n{}\n", drawing(layout, self.unused_bits())))?;
-        let mut line = |word: &str, text: &str| -> Result<(), Stop> {
-            let word = screen.paint(Tone::Head, &format!("{word:<9}"));
-            screen.print(&format!("{word} {text}\n"))
-        };
-        line("from", &format!("{}, in ticks of {}", show_instant(layout.epoch_ms()), show_duration(layout.tick_ms())))?;
+        screen.print(&format!("{}\n", wrapped(&layout.to_string(), 0, 2, screen.measure())))?;
+        let drawn = drawing(layout, self.unused_bits());
+        if screen.has_room(drawn.lines().map(str::len).max().unwrap_or_default()) {
+            screen.print(&format!("{drawn}\n"))?;
+        }
+        let mut facts = Vec::new();
+        let mut line = |word, text: &str| facts.push((word, text.to_owned()));
+        line("from", &format!("{}, in ticks of {}", show_instant(layout.epoch_ms()), show_duration(layout.tick_ms())));
         let span = show_span(self.span_ms());
         let end = match layout.expires_at_ms() {
             None => format!("after the year 9999: {span}"),
             Some(end) if end <= *now_ms => {
-                format!("{}, {span}: IT HAS ENDED, {} ago; say a later epoch=", day(end), show_span((now_ms - end) as f64))
+                format!("{}, {span}: IT HAS ENDED, {} ago; use a later epoch=", day(end), show_span((now_ms - end) as f64))
             }
             Some(end) => format!("{}, {span}; {} are left", day(end), show_span((end - now_ms) as f64)),
         };
-        line("to", &end)?;
+        line("to", &end);
         let (rate, tick) = (grouped(layout.ids_per_second() as u64), show_duration(layout.tick_ms()));
-        line("rate", &format!("{rate} IDs/s for each node, sustained: {} in {tick}", grouped(layout.sequence().max() + 1)))?;
+        line("rate", &format!("{rate} IDs/s for each node, sustained: {} in {tick}", grouped(layout.sequence().max() + 1)));
         let waits = match policies.exhausted {
             Reaction::Error => "then EXHAUSTED".to_owned(),
             Reaction::Wait(_) => "then calls wait for the next tick".to_owned(),
@@ -114,17 +117,17 @@ impl Explained {
             Reaction::Ahead(None) => "then from ticks ahead of the clock".to_owned(),
         };
         let lag = if policies.lag_ms > 0 { format!(" after {} of rest", show_duration(policies.lag_ms)) } else { String::new() };
-        line("burst", &format!("{} IDs at once{lag}, {waits}", grouped(self.burst())))?;
+        line("burst", &format!("{} IDs at once{lag}, {waits}", grouped(self.burst())));
         let names: Vec<_> = layout.node_fields().iter().map(|field| format!("{} 0 to {}", field.name(), field.max())).collect();
-        line("nodes", &format!("{}: {}", grouped(layout.nodes()), names.join(", ")))?;
-        line("policies", &policies.to_string())?;
+        line("nodes", &format!("{}: {}", grouped(layout.nodes()), names.join(", ")));
+        line("policies", &policies.to_string());
         for (at, text) in self.shards().iter().enumerate() {
-            line(if at == 0 { "shards" } else { "" }, text)?;
+            line(if at == 0 { "shards" } else { "" }, text);
         }
-        for (at, (name, text)) in self.buys().iter().enumerate() {
-            line(if at == 0 { "one more" } else { "" }, &format!("bit of {name}: {text}"))?;
+        for (at, (name, text)) in self.one_more_bit().iter().enumerate() {
+            line(if at == 0 { "one more" } else { "" }, &format!("bit of {name}: {text}"));
         }
-        Ok(())
+        screen.facts(facts)
     }
 
     /// The spread of rows by `id % N`.
@@ -132,25 +135,25 @@ impl Explained {
         let used: Option<Vec<_>> = SHARDS.iter().map(|&shards| self.shards_used(shards).map(|used| (shards, used))).collect();
         let Some(used) = used else {
             let lowest = fields(&self.layout).last().map_or_else(String::new, |field| field.name().to_owned());
-            return vec![format!("id % N is that of the {lowest}, the lowest field: as even as its numbers are")];
+            return vec![format!("id % N depends on the {lowest}, the lowest field: it is as even as its numbers")];
         };
         let used: Vec<_> = used.iter().map(|(shards, used)| format!("{used} of {shards}")).collect();
-        let mut told = vec![format!("with one ID in a tick, id % N uses {} shards", used.join(", "))];
+        let mut lines = vec![format!("with one ID in a tick, id % N uses {} shards", used.join(", "))];
         if self.shards_used(SHARDS[2]).is_some_and(|used| used < SHARDS[2]) {
-            told.push(format!("for N shards say start=random:N, with N up to {}", self.layout.sequence().max() + 1));
+            lines.push(format!("for N shards use start=random:N, with N up to {}", self.layout.sequence().max() + 1));
         }
-        told
+        lines
     }
 }
 
 /// The fields under the time, from the highest.
-fn fields(layout: &Layout) -> Vec<&Field> {
+pub(super) fn fields(layout: &Layout) -> Vec<&Field> {
     let mut fields: Vec<_> = layout.node_fields().iter().chain([layout.sequence()]).collect();
     fields.sort_by_key(|field| std::cmp::Reverse(field.shift()));
     fields
 }
 
-/// A box for each field, about as wide as it has bits, with the numbers of its bits above.
+/// Draws a box for each field, about as wide as its bits, with the numbers of its bits above.
 pub(super) fn drawing(layout: &Layout, unused: u32) -> String {
     let sign = 1 + unused;
     let mut boxes = vec![("0".to_owned(), ID_BITS, ID_BITS + 1 - sign)];

@@ -1,4 +1,4 @@
-//! The presets in a table.
+//! A table of the presets.
 
 use super::screen::{Screen, Stop, Table, grouped};
 use frazil::admin::{PRESETS, Preset, show_duration};
@@ -11,8 +11,7 @@ pub(super) fn print(as_json: bool, screen: &mut Screen<'_>) -> Result<(), Stop> 
         let all = PRESETS.iter().map(describe).collect::<Result<Vec<_>>>()?;
         return screen.print(&format!("{:#}\n", Value::Array(all)));
     }
-    let table = Table::new().text_column("name").text_column("bits").number_column("tick").text_column("from").spare();
-    let mut table = table.text_column("to").number_column("IDs/s").spare().number_column("nodes").spare();
+    let mut table = Table::new(["name", "bits", "#tick", "from?", "to", "#IDs/s?", "#nodes?"]);
     for preset in PRESETS {
         let layout = Layout::parse(preset.layout)?;
         table.row([

@@ -1,4 +1,4 @@
-//! Completions for shells, and man pages: both made from what the commands take.
+//! Completions for shells, and man pages, both generated from the commands and their arguments.
 
 use super::code;
 use super::line::Line;
@@ -26,7 +26,7 @@ pub(super) fn completions(shell: Shell, screen: &mut Screen<'_>) -> Result<(), S
 }
 
 const REACTIONS: &[&str] = &["error", "wait", "wait:", "ahead", "ahead:"];
-/// The values of a spec's keys that are words; a colon comes before a number or a duration.
+/// The values of keys that are words. A number or a duration follows a colon.
 const VALUES: &[(&str, &[&str])] = &[
     ("rollback", REACTIONS),
     ("exhausted", REACTIONS),
@@ -37,7 +37,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("shared", &["true"]),
 ];
 
-/// The words of a spec, as far as they are known without a layout.
+/// The words of a spec that are known without a layout.
 fn spec_words() -> Vec<String> {
     let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
     let keys = Spec::KEYS.iter().flat_map(|key| {
@@ -48,7 +48,7 @@ fn spec_words() -> Vec<String> {
     presets.chain(keys).collect()
 }
 
-/// An argument with the words that a shell can offer; the command itself takes more.
+/// Adds to an argument the words that a shell offers. The command itself accepts more.
 fn with_words(argument: Arg) -> Arg {
     let presets = || PRESETS.iter().map(|preset| preset.name.to_owned()).collect();
     let words: Vec<String> = match argument.get_id().as_str() {
@@ -60,7 +60,7 @@ fn with_words(argument: Arg) -> Arg {
     argument.value_parser(PossibleValuesParser::new(words))
 }
 
-/// Bash splits words at = and : too. The function offers the whole word, and takes off what bash keeps; no space comes behind `store=redis://`.
+/// Bash also splits words at = and :. The function offers the whole word, and removes the part that bash keeps. It adds no space after `store=redis://`.
 const BASH: &str = r#"
 _frazil_words() {
     local typed="${COMP_LINE:0:COMP_POINT}"
@@ -72,7 +72,7 @@ _frazil_words() {
 complete -F _frazil_words -o bashdefault -o default frazil
 "#;
 
-/// The words of a command's arguments that have no name, which the generator for fish leaves out.
+/// The words of a command's positional arguments, which the generator for fish leaves out.
 fn fish_words(command: &Command) -> String {
     let values = command.get_positionals().flat_map(|argument| argument.get_possible_values());
     let words: Vec<_> = values.map(|value| value.get_name().to_owned()).collect();
@@ -84,23 +84,16 @@ fn fish_words(command: &Command) -> String {
 
 /// The page of a command, in roff.
 pub(super) fn page(command: Option<&str>, screen: &mut Screen<'_>) -> Result<(), Stop> {
-    let page = match command {
-        None => pages().swap_remove(0).1,
-        Some(name) => {
-            let mut pages = pages();
-            let wanted = format!("frazil-{name}");
-            let Some(at) = pages.iter().position(|(page, _)| *page == wanted) else {
-                let names = pages.iter().filter_map(|(page, _)| page.strip_prefix("frazil-"));
-                let near = did_you_mean(name, names);
-                return Err(Error::new(ErrorKind::OutOfRange, format!("there is no command {}{near}", shown(name))).into());
-            };
-            pages.swap_remove(at).1
-        }
+    let (pages, name) = (pages(), command.unwrap_or_default());
+    let wanted = command.map_or_else(|| "frazil".to_owned(), |name| format!("frazil-{name}"));
+    let Some((_, page)) = pages.iter().find(|(page, _)| *page == wanted) else {
+        let near = did_you_mean(name, pages.iter().filter_map(|(page, _)| page.strip_prefix("frazil-")));
+        return Err(Error::new(ErrorKind::OutOfRange, format!("unknown command {}{near}", shown(name))).into());
     };
-    screen.bytes(&page)
+    screen.bytes(page)
 }
 
-/// Every page as a file, `frazil.1` and `frazil-COMMAND.1`.
+/// Writes every page to a file, `frazil.1` and `frazil-COMMAND.1`.
 pub(super) fn write_pages(folder: &Path, screen: &mut Screen<'_>) -> Result<(), Stop> {
     for (name, page) in pages() {
         let path = folder.join(format!("{name}.1"));
@@ -111,22 +104,18 @@ pub(super) fn write_pages(folder: &Path, screen: &mut Screen<'_>) -> Result<(), 
     Ok(())
 }
 
-/// The name and the content of each page; first frazil's own.
+/// The name and the content of each page, beginning with that of `frazil`.
 fn pages() -> Vec<(String, Vec<u8>)> {
     let mut line = Line::command();
     line.build();
-    let commands = line.get_subcommands().filter(|command| command.get_name() != "help").map(|command| {
-        let name = format!("frazil-{}", command.get_name());
-        (name, command.clone())
-    });
-    let all: Vec<_> = [("frazil".to_owned(), line.clone())].into_iter().chain(commands).collect();
-    all.into_iter()
-        .map(|(name, command)| {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page).expect("a Vec takes all that is written");
-            (name, page)
-        })
-        .collect()
+    let page = |name: String, command: &Command| {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command.clone()).render(&mut page).expect("writing to a Vec cannot fail");
+        (name, page)
+    };
+    let commands = line.get_subcommands().filter(|command| command.get_name() != "help");
+    let commands = commands.map(|command| page(format!("frazil-{}", command.get_name()), command));
+    [page("frazil".to_owned(), &line)].into_iter().chain(commands).collect()
 }
 
 #[cfg(test)]
@@ -134,9 +123,9 @@ mod tests {
     use super::*;
     use frazil::Snowflake;
 
-    /// A word that is offered is one that a spec takes, with a number where it ends with a colon.
+    /// Every offered word is accepted in a spec, with a number after a colon.
     #[test]
-    fn every_word_of_a_spec_is_one() {
+    fn every_offered_word_is_accepted_in_a_spec() {
         for (number, word) in spec_words().into_iter().enumerate() {
             let rest = match word.split_once('=') {
                 None if word == "baidu" => " epoch=2025-01-01",
@@ -145,7 +134,7 @@ mod tests {
                 Some((_, value)) if value.ends_with(':') => "7",
                 Some(_) => "",
             };
-            // A reaction takes a duration.
+            // A reaction needs a duration.
             let unit = if rest == "7" && !word.starts_with("start") { "s" } else { "" };
             let preset = if word.contains('=') { "standard " } else { "" };
             let store = || format!("store=memory namespace=manual-{number}");

@@ -1,29 +1,30 @@
-//! IDs printed as they are minted.
+//! Prints IDs as they are minted.
 
+use super::code;
 use super::interrupt::{self, Interrupt};
-use super::screen::{Outcome, Screen, grouped};
-use super::status::{DONE, INTERRUPTED};
+use super::screen::{Outcome, Screen, Stop, grouped};
+use super::status::DONE;
 use frazil::{ErrorKind, Id, Result, Snowflake, Spec, TextFormat, Wait};
 use serde_json::json;
 use std::time::Duration;
 
-/// Few enough that Ctrl-C is heard soon.
+/// The number of IDs between two checks for Ctrl-C.
 const PIECE: usize = 1024;
-/// The longest wait for a tick that is used up, at a time.
+/// The longest sleep in a tick that is used up.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Prints `count` IDs of the generator that the spec opens.
 pub(super) fn print(words: &[String], count: u64, format: Option<TextFormat>, as_json: bool, screen: &mut Screen<'_>) -> Outcome {
     let line = (!words.is_empty()).then(|| words.join(" "));
     let _interrupt = Interrupt::listen();
-    let wait = Wait::until(Duration::MAX, &interrupt::came);
+    let wait = Wait::until(Duration::MAX, &interrupt::is_requested);
     let ids = Snowflake::open_spec(Spec::from_parts(line.as_deref(), &[])?, wait)?;
     let mut left = count;
     let mut buffer = vec![0_i64; PIECE.min(usize::try_from(count).unwrap_or(PIECE))];
     while left > 0 {
-        if interrupt::came() {
-            screen.tell(&format!("frazil: INTERRUPTED: {} of {} IDs were printed", grouped(count - left), grouped(count)))?;
-            return Ok(INTERRUPTED);
+        if interrupt::is_requested() {
+            let why = format!("{} of {} IDs were printed", grouped(count - left), grouped(count));
+            return Err(Stop::Failed(code::INTERRUPTED, why));
         }
         let piece = buffer.len().min(usize::try_from(left).unwrap_or(buffer.len()));
         let (minted, nap) = fill(&ids, &mut buffer[..piece], wait)?;
@@ -40,7 +41,7 @@ pub(super) fn print(words: &[String], count: u64, format: Option<TextFormat>, as
     Ok(DONE)
 }
 
-/// The number of IDs there are, and the time until there are more. The command waits where a program would be refused because a tick is used up.
+/// Fills the buffer and returns the number of IDs, and the time until there are more. The command waits if a tick is used up.
 fn fill(ids: &Snowflake, buffer: &mut [i64], wait: Wait<'_>) -> Result<(usize, Option<Duration>)> {
     match ids.fill_for(buffer, wait) {
         Ok(()) => Ok((buffer.len(), None)),
@@ -48,7 +49,7 @@ fn fill(ids: &Snowflake, buffer: &mut [i64], wait: Wait<'_>) -> Result<(usize, O
             Some(nap) => Ok((error.written(), Some(nap))),
             None => Err(error),
         },
-        // Ctrl-C: the caller sees it.
+        // After Ctrl-C, which the caller handles.
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok((error.written(), None)),
         Err(error) => Err(error),
     }
@@ -61,12 +62,4 @@ fn line_of(id: Id, format: Option<TextFormat>, as_json: bool) -> String {
         (None, true) => format!("{}\n", json!({ "id": id.to_string() })),
         (Some(format), true) => format!("{}\n", json!({ "id": id.to_string(), format.name(): id.text(format) })),
     }
-}
-
-/// The form that `--text` names.
-///
-/// # Errors
-/// `OUT_OF_RANGE` for one that is not there.
-pub(super) fn format(name: Option<&str>) -> Result<Option<TextFormat>> {
-    name.map(str::parse).transpose()
 }

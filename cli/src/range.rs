@@ -1,4 +1,4 @@
-//! The IDs of a range of time, for queries.
+//! The range of IDs in a range of time, for queries.
 
 use super::inspect::systems;
 use super::instants::instants;
@@ -13,21 +13,22 @@ pub(super) fn print(layout: &str, from: Option<&str>, to: Option<&str>, as_json:
     let (from_ms, to_ms) = instants(("--from", from), ("--to", to))?;
     let (first, last) = id_range(&layout, ["--from", "--to"], from_ms, to_ms)?;
     let back = |id: Id| system.as_ref().map_or(Ok((id, None)), |system| system.back(id));
-    // Below a node number in front of the time.
+    // `below` is the mask below a node number in front of the time.
     let ((first, below), (last, _)) = (back(first)?, back(last)?);
     let shown = |ms: Option<i64>| ms.map(show_instant);
     if as_json {
-        let mut told = json!({
+        let mut range = json!({
             "from": shown(from_ms),
             "to": shown(to_ms),
             "first": first.to_string(),
             "last": last.to_string(),
         });
         if let Some(below) = below {
-            told["below"] = json!(below.to_string());
+            range["below"] = json!(below.to_string());
         }
-        return screen.print(&format!("{told:#}\n"));
+        return screen.print(&format!("{range:#}\n"));
     }
     let id = below.map_or_else(|| "id".to_owned(), |below| format!("(id & {below})"));
-    screen.print(&format!("first  {first}\nlast   {last}\nSQL    {id} BETWEEN {first} AND {last}\n"))
+    let sql = format!("{id} BETWEEN {first} AND {last}");
+    screen.facts([("first", first.to_string()), ("last", last.to_string()), ("SQL", sql)])
 }

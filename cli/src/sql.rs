@@ -1,4 +1,4 @@
-//! Functions for databases that read a layout's IDs and select them by time: one script for each dialect of SQL.
+//! SQL functions that decode the IDs of a layout and select them by time, in several dialects.
 
 mod base62;
 mod bigquery;
@@ -9,13 +9,14 @@ mod postgresql;
 mod sqlite;
 
 use super::inspect::systems;
+use super::layout::fields;
 use frazil::admin::{LAST_MS, LayoutBits, PRESETS, check_keys_among, of_layout, shown, spec_error};
 use frazil::bindings::did_you_mean;
 use frazil::{Error, ErrorKind, Field, Layout, Result, Spec};
 use jiff::SignedDuration;
 use jiff::civil::date;
 
-/// With the longest field's name it is no longer than any of the databases allows.
+/// The longest prefix: with the longest field's name, it fits the limits of all databases.
 const LONGEST_PREFIX: usize = 20;
 const LONGEST_SCHEMA: usize = 63;
 pub(super) const DEFAULT_PREFIX: &str = "frazil_";
@@ -25,10 +26,10 @@ struct Dialect {
     name: &'static str,
     /// The purpose of the script, as its head states it.
     title: &'static str,
-    /// The number of names, with dots between them, that a schema's name may have.
+    /// The number of parts, separated by dots, in a schema's name; 0 without schemas.
     schema_names: usize,
     quote: char,
-    /// The other lines of its head.
+    /// The other lines of the script's head.
     notes: &'static [&'static str],
     /// The statements before the functions, and after them.
     begin: fn(&Script<'_>) -> String,
@@ -39,7 +40,7 @@ struct Dialect {
 static DIALECTS: [Dialect; 7] =
     [postgresql::DIALECT, mysql::MARIADB, mysql::MYSQL, sqlite::DIALECT, duckdb::DIALECT, clickhouse::DIALECT, bigquery::DIALECT];
 
-/// The definitions, in the order of the script.
+/// The functions, in the order of the script.
 #[derive(Clone, Copy)]
 enum Function<'a> {
     Time,
@@ -54,7 +55,7 @@ enum Function<'a> {
 use Function::{Base62, FromBase62, MaxId, MinId, Time, UnixMs};
 
 impl Function<'_> {
-    /// The name behind the prefix.
+    /// The name after the prefix.
     fn name(&self) -> &str {
         match self {
             Time => "time",
@@ -70,17 +71,17 @@ impl Function<'_> {
     fn about(&self) -> String {
         match self {
             Time => "The instant at which the ID's tick starts.".to_owned(),
-            UnixMs => "The same in Unix milliseconds.".to_owned(),
+            UnixMs => "The instant at which the ID's tick starts, in Unix milliseconds.".to_owned(),
             Function::Field(field) => format!("The field {}, 0 to {}.", field.name(), field.max()),
-            Base62 => "The ID as 11 characters of 0-9A-Za-z, which sort like the numbers where text is compared by its bytes.".to_owned(),
-            FromBase62 => "The ID that such a text stands for.".to_owned(),
-            MinId => "The smallest ID of the tick that holds an instant: WHERE id >= ...".to_owned(),
-            MaxId => "The largest ID of the tick that holds an instant: WHERE id <= ...".to_owned(),
+            Base62 => "The ID as 11 characters of 0-9A-Za-z, which sort like the numbers if text is compared by bytes.".to_owned(),
+            FromBase62 => "The ID of a text in base62.".to_owned(),
+            MinId => "The smallest ID of the tick at an instant: WHERE id >= ...".to_owned(),
+            MaxId => "The largest ID of the tick at an instant: WHERE id <= ...".to_owned(),
         }
     }
 }
 
-/// Names that no field may have: the functions', and those of what the functions use.
+/// Names that no field may have, because the script's functions have them.
 const TAKEN: [&str; 6] = ["unix_ms", "base62", "from_base62", "min_id", "max_id", "refuse"];
 
 /// A layout's functions for one dialect.
@@ -91,17 +92,17 @@ struct Script<'a> {
     prefix: &'a str,
 }
 
-/// The script for a dialect and a layout, each as the command line says it.
+/// Returns the script for a dialect and a layout of the command line.
 ///
 /// # Errors
-/// `OUT_OF_RANGE` for a dialect that is not there; what the layout says; `UNKNOWN_KEY` for a spec that holds more than a layout; `SPEC` for a
-/// schema or a prefix that cannot be.
+/// `OUT_OF_RANGE` for an unknown dialect; those of the layout; `UNKNOWN_KEY` for a spec with more than a layout; `SPEC` for an invalid
+/// schema or prefix.
 pub(super) fn script(dialect: &str, layout: &str, schema: Option<&str>, prefix: &str) -> Result<String> {
     let dialect = find(dialect)?;
     let layout = match (parse_layout(layout), systems::layout_of(layout)) {
         (Err(_), Ok((_, Some(system)))) if system.order().is_some() => {
             let order = system.order().unwrap_or_default();
-            let why = "and the functions read whole milliseconds or seconds at the beginning: frazil decode and frazil range read them";
+            let why = "but the functions need whole milliseconds or seconds at the beginning: use frazil decode and frazil range";
             return Err(spec_error(format!("the IDs of {} are {order}, {why}", system.name)));
         }
         (Err(_), Ok((layout, Some(_)))) => layout,
@@ -114,7 +115,7 @@ pub(super) fn script(dialect: &str, layout: &str, schema: Option<&str>, prefix: 
     if let Some(field) = layout.node_fields().iter().find(|field| TAKEN.contains(&field.name())) {
         let name = field.name();
         return Err(spec_error(format!(
-            "the field {name} would have the name of another function, {prefix}{name}: call it something else in the layout that is given here, \
+            "the field {name} would have the name of another function, {prefix}{name}: rename it in the layout that you pass here, \
              which changes no ID"
         )));
     }
@@ -129,14 +130,14 @@ fn find(name: &str) -> Result<&'static Dialect> {
     })
 }
 
-/// A preset's name, a layout's fields, or what a spec says of them.
+/// Parses a preset's name, the fields of a layout, or a spec with only a layout.
 pub(super) fn parse_layout(text: &str) -> Result<Layout> {
     if !text.contains('=') {
         return Layout::parse(text);
     }
     let spec = Spec::parse(text)?;
     check_keys_among(&spec, &["layout", "epoch"]).map_err(|error| {
-        let why = "only the layout is meant here: give a preset's name or \"time:41@1ms ...\"";
+        let why = "this command needs only the layout: use a preset's name or \"time:41@1ms ...\"";
         Error::new(error.kind(), format!("{error}; {why}"))
     })?;
     Ok(of_layout(text)?.0)
@@ -153,7 +154,10 @@ fn check_prefix(prefix: &str) -> Result<()> {
 fn check_schema(dialect: &Dialect, schema: &str) -> Result<()> {
     let Dialect { name, schema_names, .. } = dialect;
     if *schema_names == 0 {
-        return Err(spec_error(format!("--schema={} has no meaning for {name}, whose functions lie in no schema", shown(schema))));
+        return Err(spec_error(format!(
+            "--schema={} cannot be used with {name}, whose functions have no schema: remove it",
+            shown(schema)
+        )));
     }
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let is_name = |name: &str| {
@@ -162,16 +166,14 @@ fn check_schema(dialect: &Dialect, schema: &str) -> Result<()> {
     if schema.split('.').count() <= *schema_names && schema.split('.').all(is_name) {
         return Ok(());
     }
-    let several = if *schema_names == 1 { "" } else { "; one more such name and a dot may stand before it" };
+    let several = if *schema_names == 1 { "" } else { "; it may begin with one more such name and a dot" };
     let allowed = format!("a-z, A-Z or _, then these, 0-9 and -, at most {LONGEST_SCHEMA}{several}");
     Err(spec_error(format!("--schema={} is not a schema's name for {name}: {allowed}", shown(schema))))
 }
 
 impl Script<'_> {
     fn functions(&self) -> impl Iterator<Item = Function<'_>> {
-        let mut fields: Vec<_> = self.layout.node_fields().iter().chain([self.layout.sequence()]).collect();
-        fields.sort_by_key(|field| std::cmp::Reverse(field.shift()));
-        let fields = fields.into_iter().map(Function::Field);
+        let fields = fields(&self.layout).into_iter().map(Function::Field);
         [Time, UnixMs].into_iter().chain(fields).chain([Base62, FromBase62, MinId, MaxId])
     }
 
@@ -194,7 +196,7 @@ impl Script<'_> {
         head
     }
 
-    /// The command that makes the same script.
+    /// The command that prints this script.
     fn command(&self) -> String {
         let line = self.layout.to_string();
         let layout =
@@ -204,7 +206,7 @@ impl Script<'_> {
         format!("frazil sql {} {layout}{schema}{prefix}", self.dialect.name)
     }
 
-    /// A function's name, quoted, in its schema.
+    /// The quoted name of a function, with its schema.
     fn name(&self, function: &str) -> String {
         let quote = self.dialect.quote;
         let name = format!("{}{function}", self.prefix);
@@ -212,13 +214,13 @@ impl Script<'_> {
         parts.map(|part| format!("{quote}{part}{quote}")).collect::<Vec<_>>().join(".")
     }
 
-    /// The largest ID with a time that a date can hold.
+    /// The largest ID whose time a date can represent.
     fn last_id(&self) -> u64 {
-        // In 128 bits: of a layout of 63 bits it is 2^63 - 1.
+        // 128 bits avoid an overflow for layouts of 63 bits.
         (((u128::from(self.layout.last_tick()) + 1) << self.layout.time_shift()) - 1) as u64
     }
 
-    /// The IDs of a tick.
+    /// The number of IDs of a tick.
     fn ids_in_a_tick(&self) -> u64 {
         1 << self.layout.time_shift()
     }
@@ -228,13 +230,13 @@ impl Script<'_> {
         self.layout.expires_at_ms().map_or(LAST_MS, |end| end - 1)
     }
 
-    /// The summand to the smallest ID of a tick: nothing, or the one that makes it the largest.
+    /// The summand that makes the smallest ID of a tick the largest for `MaxId`; empty for `MinId`.
     fn to_the_end(&self, function: Function<'_>) -> String {
         if matches!(function, MaxId) { plus(self.ids_in_a_tick() as i64 - 1) } else { String::new() }
     }
 
     fn no_id(&self) -> Refusal {
-        Refusal { code: ErrorKind::IdInvalid, why: format!("is no ID of this layout: 0 to {}", self.last_id()) }
+        Refusal { code: ErrorKind::IdInvalid, why: format!("is not an ID of this layout: 0 to {}", self.last_id()) }
     }
 
     fn before_epoch(&self) -> Refusal {
@@ -254,26 +256,26 @@ struct Refusal {
 }
 
 impl Refusal {
-    /// A number that is no ID of any layout.
+    /// A number that is not an ID of any layout.
     fn number() -> Self {
-        Refusal { code: ErrorKind::IdInvalid, why: format!("is no ID: 0 to {}", i64::MAX) }
+        Refusal { code: ErrorKind::IdInvalid, why: format!("is not an ID: 0 to {}", i64::MAX) }
     }
 
-    /// A text that stands for no ID.
+    /// A text that is not an ID in base62.
     fn text() -> Self {
         let (width, last) = (base62::WIDTH, base62::LAST);
-        Refusal { code: ErrorKind::IdInvalid, why: format!("is no ID in base62: {width} characters of 0-9A-Za-z, up to {last}") }
+        Refusal { code: ErrorKind::IdInvalid, why: format!("is not an ID in base62: {width} characters of 0-9A-Za-z, up to {last}") }
     }
 }
 
-/// An instant of Unix milliseconds as every database reads it.
+/// Formats Unix milliseconds as an instant that every database reads.
 fn instant(unix_ms: i64) -> String {
-    // A date's type: a Timestamp of jiff ends a day before the year 9999 does.
+    // A civil date, because jiff's Timestamp ends a day before the end of the year 9999.
     let instant = date(1970, 1, 1).at(0, 0, 0, 0) + SignedDuration::from_millis(unix_ms);
     instant.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
-/// ` + 5`, ` - 5`, or nothing: two minus signs would begin a comment.
+/// Formats a summand as ` + 5`, ` - 5`, or nothing, because two minus signs would begin a comment.
 fn plus(number: i64) -> String {
     match number {
         0 => String::new(),

@@ -6,10 +6,11 @@ mod tests;
 use super::lines::Texts;
 use frazil::admin::foreign::Reason;
 use serde_json::value::RawValue;
+use smallvec::smallvec;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The value of a key in a line that holds one object, as it is written: a number is never read as a double.
+/// The text of a key's value in a line that holds one object. A number is never parsed as a double.
 pub(super) fn of_json<'a>(line: &'a [u8], key: &str) -> Texts<'a> {
     let line = line.trim_ascii();
     if let Ok(rows) = serde_json::from_slice::<Vec<&'a RawValue>>(line) {
@@ -18,14 +19,14 @@ pub(super) fn of_json<'a>(line: &'a [u8], key: &str) -> Texts<'a> {
     let line = line.strip_prefix(b"[").unwrap_or(line).trim_ascii();
     let object = line.strip_suffix(b",").or(line.strip_suffix(b"]")).unwrap_or(line).trim_ascii();
     if !object.starts_with(b"{") {
-        // A part of an object that stands on several lines.
+        // A part of an object that spans several lines.
         let is_part = object == b"}" || object.contains(&b':');
-        return if object.is_empty() { Vec::new() } else { vec![if is_part { Err(Reason::NotJson) } else { Ok(object) }] };
+        return if object.is_empty() { Texts::new() } else { smallvec![if is_part { Err(Reason::NotJson) } else { Ok(object) }] };
     }
-    let Ok(fields) = serde_json::from_slice::<HashMap<Cow<'a, str>, &'a RawValue>>(object) else { return vec![Err(Reason::NotJson)] };
-    // MongoDB's name for the key that everybody else calls id.
+    let Ok(fields) = serde_json::from_slice::<HashMap<Cow<'a, str>, &'a RawValue>>(object) else { return smallvec![Err(Reason::NotJson)] };
+    // MongoDB calls the primary key _id.
     let value = fields.get(key).or_else(|| if key == "id" { fields.get("_id") } else { None });
-    vec![value.map(|value| value.get().as_bytes()).ok_or(Reason::NoColumn)]
+    smallvec![value.map(|value| value.get().as_bytes()).ok_or(Reason::NoColumn)]
 }
 
 /// The parts of a list between commas, where no bracket or quote is open.
@@ -34,7 +35,7 @@ fn fields(list: &[u8]) -> Vec<&[u8]> {
     let mut at = 0;
     while at < list.len() {
         match (quote, list[at]) {
-            // In SQL a quote is doubled: it ends, and begins again.
+            // A doubled quote in SQL closes the text and opens it again.
             (Some(_), b'\\') => at += 1,
             (Some(open), byte) if byte == open => quote = None,
             (Some(_), _) => {}
@@ -53,13 +54,13 @@ fn fields(list: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
-/// The statements of a dump: which column of the present one is meant.
+/// Reads one column of a dump. Keeps the position of the column in the current statement.
 pub(super) struct Dump<'a> {
     column: &'a str,
-    /// Within `INSERT` the place of the column in its tuples; within `COPY` in its lines.
+    /// The index of the column in the tuples of the current `INSERT`, or in the lines of the current `COPY`.
     insert: Option<usize>,
     copy: Option<usize>,
-    /// The columns of the table that was created last, for inserts that name none.
+    /// The columns of the last `CREATE TABLE`, for an `INSERT` without column names.
     table: Option<Vec<String>>,
 }
 
@@ -78,10 +79,10 @@ impl<'a> Dump<'a> {
         if let Some(place) = self.copy {
             if trimmed == b"\\." {
                 self.copy = None;
-                return Vec::new();
+                return Texts::new();
             }
             let line = line.strip_suffix(b"\n").unwrap_or(line);
-            return vec![line.split(|byte| *byte == b'\t').nth(place).ok_or(Reason::NoColumn)];
+            return smallvec![line.split(|byte| *byte == b'\t').nth(place).ok_or(Reason::NoColumn)];
         }
         let upper = trimmed[..trimmed.len().min(4096)].to_ascii_uppercase();
         let find = |word: &[u8]| upper.windows(word.len()).position(|part| part == word);
@@ -92,14 +93,14 @@ impl<'a> Dump<'a> {
         };
         if upper.starts_with(b"COPY ") {
             self.copy = find(b" FROM STDIN").and_then(names).and_then(|names| self.place(names));
-            return Vec::new();
+            return Texts::new();
         }
         if upper.starts_with(b"CREATE TABLE") {
             self.table = Some(Vec::new());
         }
         let mut tuples: &[u8] = trimmed;
         if upper.starts_with(b"INSERT ") || upper.starts_with(b"REPLACE ") {
-            let Some(values) = find(b"VALUES") else { return Vec::new() };
+            let Some(values) = find(b"VALUES") else { return Texts::new() };
             let first = self.table.as_ref().map_or(Some(0), |names| names.iter().position(|name| name == self.column).or(Some(0)));
             self.insert = names(values).map_or(first, |names| self.place(names));
             tuples = trimmed[values + b"VALUES".len()..].trim_ascii();
@@ -107,9 +108,9 @@ impl<'a> Dump<'a> {
             if let Some(table) = self.table.as_mut().filter(|_| self.insert.is_none()) {
                 table.extend(trimmed.split(u8::is_ascii_whitespace).next().map(unquoted).filter(|_| !upper.starts_with(b"CREATE")));
             }
-            return Vec::new();
+            return Texts::new();
         }
-        let Some(place) = self.insert else { return Vec::new() };
+        let Some(place) = self.insert else { return Texts::new() };
         let ends = tuples.ends_with(b";");
         let tuples = tuples.strip_suffix(b";").unwrap_or(tuples).trim_ascii();
         let of = |tuple: &'l [u8]| {

@@ -1,18 +1,22 @@
-//! The report as one page: no script, nothing from elsewhere, light and dark.
+//! The report as one HTML page for light and dark mode, without scripts or external files.
 
 use super::findings;
+use super::hours::HOUR_MS;
 use super::progress::grouped;
-use super::result::Audit;
+use super::result::{Audit, dated};
 use super::svg::{self, COLOURS, Stack, Stretch, escaped};
+use super::tally::{Duplicate, Use};
 use frazil::bindings::show_instant;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const DAY_MS: i64 = 86_400_000;
-/// So many columns fit a plot, so many lanes a page.
+/// The limits of columns in a plot, of lanes and of rows.
 const MOST_COLUMNS: i64 = 160;
 const MOST_LANES: usize = 24;
 const MOST_ROWS: usize = 50;
+/// The rows that are shown above a fold.
+const UNFOLDED: usize = 10;
 
 impl Audit<'_> {
     pub(super) fn html(&self) -> String {
@@ -30,13 +34,13 @@ impl Audit<'_> {
             self.names.len(),
             show_instant(self.at_ms - self.at_ms.rem_euclid(1000)),
             env!("CARGO_PKG_VERSION"),
-            escaped(&self.shown_layouts())
+            escaped(&self.shown_layouts(dated))
         );
         self.write_findings(&mut page);
+        self.write_overlaps(&mut page);
         self.write_sources(&mut page);
         self.write_plots(&mut page);
         self.write_duplicates(&mut page);
-        self.write_overlaps(&mut page);
         self.write_broken(&mut page);
         page
     }
@@ -44,7 +48,7 @@ impl Audit<'_> {
     fn write_findings(&self, page: &mut String) {
         page.push_str("<h2>Findings</h2>\n");
         if self.is_clean() {
-            page.push_str("<p class=\"clean\">None: no ID is there twice, and all fit the layout.</p>\n");
+            page.push_str("<p class=\"clean\">None: no ID occurs twice, and all fit the layout.</p>\n");
         }
         for finding in &self.findings {
             let _ = write!(
@@ -80,32 +84,29 @@ impl Audit<'_> {
     }
 
     fn write_sources(&self, page: &mut String) {
-        page.push_str("<h2>Sources</h2>\n<div class=\"scroll\"><table><tr><th>source<th class=\"n\">IDs<th class=\"n\">broken lines");
-        page.push_str("<th class=\"n\">node numbers<th>first<th>last<th>order</tr>\n");
-        for (source, (name, reading, part)) in self.sources().enumerate() {
-            let instant = |ms: Option<i64>| ms.map_or_else(|| "–".to_owned(), |ms| show_instant(ms - ms.rem_euclid(1000)));
-            let _ = writeln!(
-                page,
-                "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td>{}<td>{}<td>{}</tr>",
-                escaped(name),
-                grouped(part.ids),
-                grouped(reading.broken_lines()),
-                grouped(self.nodes(source) as u64),
-                instant(part.times.map(|(first, _)| first)),
-                instant(part.times.map(|(_, last)| last)),
-                findings::order(self.order(source))
-            );
-        }
-        page.push_str("</table></div>\n");
+        page.push_str("<h2>Sources</h2>\n");
+        let heads = ["source", "#IDs", "#broken lines", "#node numbers", "first", "last", "order"];
+        let rows = self.rows("–").map(|mut cells| {
+            // A browser breaks an instant before its time, and not within its date.
+            [4, 5].into_iter().for_each(|at| cells[at] = cells[at].replace('T', " "));
+            cells.map(|cell| escaped(&cell))
+        });
+        write_table(page, heads, rows);
     }
 
-    /// Sources beyond the colours are one series.
+    /// The names of the series; sources beyond the colours share the last one.
     fn series(&self) -> Vec<&str> {
         let mut series: Vec<_> = self.names.iter().take(COLOURS).copied().collect();
         if self.names.len() > COLOURS {
             series[COLOURS - 1] = "others";
         }
         series
+    }
+
+    /// The colours of the series.
+    fn legend(&self) -> String {
+        let entry = |(number, name): (usize, &&str)| format!("<li><span class=\"c{number}\"></span>{}</li>", escaped(name));
+        format!("<ul class=\"legend\">{}</ul>\n", self.series().iter().enumerate().map(entry).collect::<String>())
     }
 
     fn stack(label: String, values: &[u64]) -> Stack {
@@ -118,15 +119,14 @@ impl Audit<'_> {
         if self.tally.days.is_empty() {
             return;
         }
-        let series = self.series();
-        let mut legend = String::from("<ul class=\"legend\">");
-        for (number, name) in series.iter().enumerate() {
-            let _ = write!(legend, "<li><span class=\"c{number}\"></span>{}</li>", escaped(name));
-        }
-        legend.push_str("</ul>\n");
-
-        let (days, stacks) = self.days();
-        let title = if days == 1 { "IDs per day".to_owned() } else { format!("IDs per {days} days") };
+        let (series, legend) = (self.series(), self.legend());
+        let (title, stacks) = match self.tally.hours.all(self.names.len()).filter(|_| self.tally.days.len() <= 2) {
+            Some(hours) => ("IDs per hour".to_owned(), hours.iter().map(|(hour, values)| Self::stack(hour_of(*hour), values)).collect()),
+            None => match self.days() {
+                (1, stacks) => ("IDs per day".to_owned(), stacks),
+                (days, stacks) => (format!("IDs per {days} days"), stacks),
+            },
+        };
         let _ = writeln!(page, "<h2>{title}</h2>\n{legend}{}", svg::columns(&stacks, &series, &title));
 
         let (all, stacks) = self.nodes_by_ids();
@@ -140,12 +140,12 @@ impl Audit<'_> {
         let stacks = self.sequences();
         let title = "IDs per sequence";
         let most = grouped(self.layouts[0].layout().sequence().max());
-        let why = "A generator that begins each tick at 0 leaves most IDs at the left; one that is often full fills the range.";
+        let why = "A generator that begins each tick at 0 has most IDs at the left; one whose ticks are often full uses the whole range.";
         let _ =
             writeln!(page, "<h2>{title}, 0 to {most}</h2>\n<p class=\"soft\">{why}</p>\n{legend}{}", svg::columns(&stacks, &series, title));
     }
 
-    /// Days in each column, and the columns.
+    /// The number of days in each column, and the columns.
     fn days(&self) -> (i64, Vec<Stack>) {
         let days = &self.tally.days;
         let (Some((&first, _)), Some((&last, _))) = (days.first_key_value(), days.last_key_value()) else { return (1, Vec::new()) };
@@ -161,7 +161,7 @@ impl Audit<'_> {
         (step, columns.collect())
     }
 
-    /// The count of node numbers, and those with the most IDs.
+    /// The number of node numbers, and those with the most IDs.
     fn nodes_by_ids(&self) -> (usize, Vec<Stack>) {
         let mut nodes: BTreeMap<(usize, u64), Vec<u64>> = BTreeMap::new();
         for ((node, source), times) in &self.tally.nodes {
@@ -189,14 +189,15 @@ impl Audit<'_> {
             return;
         }
         let shown = self.tally.examples.len().min(MOST_ROWS);
+        let unfolded = shown.min(UNFOLDED);
         let _ = write!(
             page,
-            "<h2>IDs that are there twice</h2>\n<p>{} different IDs, {} of them in several sources. The first {shown}; all are in \
-             <code>duplicates.csv</code>.</p>\n<div class=\"scroll\"><table><tr><th class=\"n\">ID<th>made<th>where</tr>\n",
+            "<h2>IDs that occur twice</h2>\n<p>{} different IDs, {} of them in several sources. The first {shown}; all are in \
+             <code>duplicates.csv</code>.</p>\n",
             grouped(self.tally.duplicated),
             grouped(self.tally.in_several)
         );
-        for duplicate in &self.tally.examples[..shown] {
+        let row = |duplicate: &Duplicate| {
             let places: Vec<_> =
                 duplicate.places.iter().map(|(source, line)| format!("{} line {}", escaped(self.names[*source]), grouped(*line))).collect();
             let fields = &self.layouts[duplicate.places[0].0];
@@ -204,15 +205,16 @@ impl Audit<'_> {
                 Some(taken) => (show_instant(taken.unix_ms), fields.show_node(taken.node)),
                 None => ("does not fit the layout".to_owned(), String::new()),
             };
-            let _ = writeln!(
-                page,
-                "<tr><td class=\"n\">{}<td>{made}<br><span class=\"soft\">{}</span><td>{}</tr>",
-                duplicate.id,
-                escaped(&node),
-                places.join("<br>")
-            );
+            let made = format!("{made}<br><span class=\"soft\">{}</span>", escaped(&node));
+            [duplicate.id.to_string(), made, places.join("<br>")]
+        };
+        let heads = ["#ID", "made", "where"];
+        write_table(page, heads, self.tally.examples[..unfolded].iter().map(row));
+        if shown > unfolded {
+            let _ = writeln!(page, "<details><summary>{} more</summary>", shown - unfolded);
+            write_table(page, heads, self.tally.examples[unfolded..shown].iter().map(row));
+            page.push_str("</details>\n");
         }
-        page.push_str("</table></div>\n");
     }
 
     fn write_overlaps(&self, page: &mut String) {
@@ -239,52 +241,55 @@ impl Audit<'_> {
         let uses = || shown.iter().flat_map(|overlap| &overlap.uses);
         let from = uses().map(|(_, times)| times.first_ms).min().unwrap_or_default();
         let to = uses().map(|(_, times)| times.last_ms).max().unwrap_or_default();
-        let title = "Node numbers that several sources have at the same time";
+        let title = "Node numbers that several sources use at the same time";
         let (from, to) = (show_instant(from), show_instant(to));
+        let selected = if shown.len() == self.overlaps.len() {
+            String::new()
+        } else {
+            format!(" Of {} such numbers, the {} with the most shared ticks.", grouped(self.overlaps.len() as u64), shown.len())
+        };
         let _ = writeln!(
             page,
-            "<h2>{title}</h2>\n<p class=\"soft\">From the first ID of a number in a source to its last; {} such numbers, the {} with the most ticks in common.</p>\n{}",
-            grouped(self.overlaps.len() as u64),
-            shown.len(),
+            "<h2>{title}</h2>\n<p class=\"soft\">From the first ID of a number in a source to its last.{selected}</p>\n{}{}",
+            self.legend(),
             svg::lanes(&lanes, (&from, &to), title)
         );
-        page.push_str("<div class=\"scroll\"><table><tr><th>node number<th class=\"n\">ticks in common<th>sources</tr>\n");
-        for overlap in shown {
-            let sources: Vec<_> = overlap
-                .uses
-                .iter()
-                .map(|(source, times)| format!("{}: {} IDs", escaped(self.names[*source]), grouped(times.ids)))
-                .collect();
-            let _ = writeln!(
-                page,
-                "<tr><td>{}<td class=\"n\">{}<td>{}</tr>",
-                escaped(&self.layouts[overlap.uses[0].0].show_node(overlap.node)),
-                grouped(overlap.ticks),
-                sources.join("<br>")
-            );
-        }
-        page.push_str("</table></div>\n");
+        let rows = shown.iter().map(|overlap| {
+            let ids = |(source, times): &(usize, Use)| format!("{}: {} IDs", escaped(self.names[*source]), grouped(times.ids));
+            let sources = overlap.uses.iter().map(ids).collect::<Vec<_>>().join("<br>");
+            [escaped(&self.layouts[overlap.uses[0].0].show_node(overlap.node)), grouped(overlap.ticks), sources]
+        });
+        write_table(page, ["node number", "#shared ticks", "sources"], rows);
     }
 
     fn write_broken(&self, page: &mut String) {
         if self.readings.iter().all(|reading| reading.examples.is_empty()) {
             return;
         }
-        page.push_str(
-            "<h2>Lines that are no IDs</h2>\n<div class=\"scroll\"><table><tr><th>source<th class=\"n\">line<th>text<th>why</tr>\n",
-        );
-        for (name, reading) in self.names.iter().zip(&self.readings) {
-            for broken in &reading.examples {
-                let _ = writeln!(
-                    page,
-                    "<tr><td>{}<td class=\"n\">{}<td class=\"id\">{}<td>{}</tr>",
-                    escaped(name),
-                    grouped(broken.line),
-                    escaped(&broken.text),
-                    broken.why.meaning()
-                );
-            }
-        }
-        page.push_str("</table></div>\n");
+        page.push_str("<h2>Lines that are not IDs</h2>\n");
+        let lines = self.names.iter().zip(&self.readings).flat_map(|(name, reading)| reading.examples.iter().map(move |line| (name, line)));
+        let rows = lines.map(|(name, broken)| {
+            let text = format!("<span class=\"id\">{}</span>", escaped(&broken.text));
+            [escaped(name), grouped(broken.line), text, broken.why.meaning().to_owned()]
+        });
+        write_table(page, ["source", "#line", "text", "why"], rows);
     }
+}
+
+/// The month, the day and the hour: `03-01 16:00`.
+fn hour_of(hour: i64) -> String {
+    let text = show_instant(hour * HOUR_MS);
+    text.get(5..16).map_or_else(|| text.clone(), |shown| shown.replace('T', " "))
+}
+
+/// Writes a table of cells in HTML. A `#` before a head aligns the column to the right.
+fn write_table<const COLUMNS: usize>(page: &mut String, heads: [&str; COLUMNS], rows: impl Iterator<Item = [String; COLUMNS]>) {
+    let class = heads.map(|head| if head.starts_with('#') { " class=\"n\"" } else { "" });
+    page.push_str("<div class=\"scroll\"><table><tr>");
+    heads.iter().zip(class).for_each(|(head, class)| *page += &format!("<th{class}>{}", head.trim_start_matches('#')));
+    for row in rows {
+        page.push_str("</tr>\n<tr>");
+        row.iter().zip(class).for_each(|(cell, class)| *page += &format!("<td{class}>{cell}"));
+    }
+    page.push_str("</tr>\n</table></div>\n");
 }

@@ -1,26 +1,26 @@
-//! Lines of one source, taken one by one: IDs go to the sorter in batches, the rest is noted.
+//! The lines of one source. IDs go to the sorter in batches; broken lines are counted.
 
-use super::failure::{Failure, Outcome};
-use super::fields::{Fields, When};
+use super::failure::{self, AuditResult};
+use super::fields::{Fields, Plausibility};
 use super::progress::{Progress, grouped};
-use super::reading::{Place, Reading};
-use super::record::Record;
+use super::reading::{Reading, SourcePosition};
+use super::record::IdRecord;
 use frazil::admin::foreign::{EXACT_IN_A_DOUBLE, Reason as Broken, Written, read};
 use frazil::admin::shown;
 use frazil::{Error, ErrorKind};
 use std::time::Instant;
 
-/// The input of the sorter: a source's records up to a place in it.
+/// The input of the sorter: the records of a source up to a position in it.
 pub(super) struct Batch {
     pub(super) source: usize,
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<IdRecord>,
     pub(super) reading: Reading,
-    pub(super) place: Place,
+    pub(super) place: SourcePosition,
     pub(super) complete: bool,
 }
 
-/// So often it is asked whether to go on.
-const LOOK_EVERY: u64 = 1 << 16;
+/// The number of lines between two checks for an interrupt.
+const CHECK_EVERY: u64 = 1 << 16;
 
 pub(super) struct Intake<'a> {
     pub(super) source: usize,
@@ -28,30 +28,30 @@ pub(super) struct Intake<'a> {
     pub(super) fields: &'a Fields,
     pub(super) strict: bool,
     pub(super) reading: Reading,
-    pub(super) records: Vec<Record>,
-    /// A batch is as large as this.
+    pub(super) records: Vec<IdRecord>,
+    /// The size of a batch.
     pub(super) capacity: usize,
     pub(super) progress: &'a mut Progress,
     pub(super) begun: Instant,
-    /// Bytes of the source, where that is known.
+    /// The size of the source in bytes, if known.
     pub(super) bytes: Option<u64>,
     pub(super) seen: u64,
-    /// Sends a batch, and gives an empty buffer back.
-    pub(super) send: &'a mut dyn FnMut(Batch) -> Outcome<Vec<Record>>,
-    pub(super) place: Place,
+    /// Sends a batch and returns an empty buffer.
+    pub(super) send: &'a mut dyn FnMut(Batch) -> AuditResult<Vec<IdRecord>>,
+    pub(super) place: SourcePosition,
 }
 
 impl Intake<'_> {
-    /// One line or field, and where reading would go on behind it.
+    /// Takes one line or field; reading continues at `next`.
     ///
     /// # Errors
     /// `ID_INVALID` where it is broken under `--strict`; `INTERRUPTED`.
     #[inline]
-    pub(super) fn take(&mut self, line: u64, bytes: &[u8], behind: Place) -> Outcome<()> {
+    pub(super) fn take(&mut self, line: u64, bytes: &[u8], next: SourcePosition) -> AuditResult<()> {
         match read(bytes) {
             Written::Number(id, is_float) => {
-                self.place = behind;
-                if let Some(unix_ms) = self.fields.time(id).filter(|unix_ms| self.fields.when(*unix_ms) == When::Plausible) {
+                self.place = next;
+                if let Some(unix_ms) = self.fields.time(id).filter(|unix_ms| self.fields.when(*unix_ms) == Plausibility::Plausible) {
                     self.reading.order.next(id, unix_ms, self.fields.layout().tick_ms() as i64, line);
                 }
                 self.reading.ids += 1;
@@ -59,49 +59,49 @@ impl Intake<'_> {
                     self.reading.floats += 1;
                     self.reading.exact_floats += u64::from(id as f64 as u64 != id);
                 }
-                self.records.push(Record::new(id, self.source, line));
+                self.records.push(IdRecord::new(id, self.source, line));
                 if self.records.len() == self.capacity {
                     self.send(false)?;
                 }
             }
             Written::Empty => {}
-            Written::Refused(why) => return self.broken(line, why, bytes, behind),
+            Written::Refused(why) => return self.broken(line, why, bytes, next),
         }
-        self.pass(behind)
+        self.pass(next)
     }
 
-    /// Goes on behind a line.
+    /// Continues at `next` after a line without an ID.
     #[inline]
-    pub(super) fn pass(&mut self, behind: Place) -> Outcome<()> {
-        self.place = behind;
+    pub(super) fn pass(&mut self, next: SourcePosition) -> AuditResult<()> {
+        self.place = next;
         self.seen += 1;
-        if self.seen.is_multiple_of(LOOK_EVERY) {
-            self.look()?;
+        if self.seen.is_multiple_of(CHECK_EVERY) {
+            self.check_interrupt()?;
         }
         Ok(())
     }
 
-    /// A line that is no ID. Under `--strict` a resume is to meet it again.
+    /// Notes a line that is not an ID. Under `--strict` the position stays before it, so that a resumed audit meets it again.
     #[cold]
-    pub(super) fn broken(&mut self, line: u64, why: Broken, bytes: &[u8], behind: Place) -> Outcome<()> {
+    pub(super) fn broken(&mut self, line: u64, why: Broken, bytes: &[u8], next: SourcePosition) -> AuditResult<()> {
         let text = shown(&String::from_utf8_lossy(bytes.trim_ascii()));
         if self.strict {
-            let why = format!("{}, line {line}: {text} is no ID: {}", self.name, why.meaning());
+            let why = format!("{}, line {line}: {text} is not an ID: {}", self.name, why.meaning());
             return Err(Error::new(ErrorKind::IdInvalid, why).into());
         }
         self.reading.broken(line, why, text);
-        self.pass(behind)
+        self.pass(next)
     }
 
     #[cold]
-    fn look(&mut self) -> Outcome<()> {
+    fn check_interrupt(&mut self) -> AuditResult<()> {
         let (name, ids, seconds) = (self.name, self.reading.ids, self.begun.elapsed().as_secs());
         let part = self.bytes.filter(|bytes| *bytes > 0).map(|bytes| format!("{} %, ", self.place.byte.min(bytes) * 100 / bytes));
         self.progress.say(|| format!("reading: {}{} IDs, {seconds} s, {name}", part.unwrap_or_default(), grouped(ids)))
     }
 
-    /// Sends what there is.
-    pub(super) fn send(&mut self, complete: bool) -> Outcome<()> {
+    /// Sends the collected records.
+    pub(super) fn send(&mut self, complete: bool) -> AuditResult<()> {
         let batch = Batch {
             source: self.source,
             records: std::mem::take(&mut self.records),
@@ -114,8 +114,8 @@ impl Intake<'_> {
     }
 }
 
-/// The beginning of a file that is no UTF-8 text tells what it is.
-pub(super) fn check_beginning(name: &str, bytes: &[u8]) -> Outcome<()> {
+/// Recognizes files that are not UTF-8 text by their first bytes.
+pub(super) fn check_beginning(name: &str, bytes: &[u8]) -> AuditResult<()> {
     // Every second byte of the first digits.
     let has_zeros = |at: usize| bytes.len() >= 4 && bytes.iter().skip(at).step_by(2).take(8).all(|byte| *byte == 0);
     let is = if bytes.starts_with(b"SQLite format 3\0") {
@@ -135,5 +135,5 @@ pub(super) fn check_beginning(name: &str, bytes: &[u8]) -> Outcome<()> {
     } else {
         return Ok(());
     };
-    Err(Failure::Input(format!("the source {name} is no text in UTF-8: {is}")))
+    Err(failure::input(format!("the source {name} is not UTF-8 text: {is}")))
 }

@@ -1,7 +1,7 @@
-//! The findings for programs. IDs are strings: a JSON number would be rounded by JavaScript.
+//! The findings for programs. IDs are strings, because JavaScript would round a JSON number.
 
 use super::findings;
-use super::order::Says;
+use super::order::OrderVerdict;
 use super::result::Audit;
 use frazil::bindings::show_instant;
 use serde_json::{Value, json};
@@ -13,10 +13,12 @@ impl Audit<'_> {
             .enumerate()
             .map(|(source, (name, reading, part))| {
                 let (says, steps) = match self.order(source) {
-                    Says::Back { steps, largest_ms, line } => ("back", json!({ "steps": steps, "largest_ms": largest_ms, "line": line })),
-                    Says::Sorted => ("sorted", Value::Null),
-                    Says::Unordered => ("unordered", Value::Null),
-                    Says::InOrder => ("in_order", Value::Null),
+                    OrderVerdict::Back { steps, largest_ms, line } => {
+                        ("back", json!({ "steps": steps, "largest_ms": largest_ms, "line": line }))
+                    }
+                    OrderVerdict::Sorted => ("sorted", Value::Null),
+                    OrderVerdict::Unordered => ("unordered", Value::Null),
+                    OrderVerdict::InOrder => ("in_order", Value::Null),
                 };
                 json!({
                     "name": name,
@@ -76,7 +78,7 @@ impl Audit<'_> {
         let remap =
             self.remap.as_ref().map(|remap| json!({ "spec": remap.spec, "node": remap.node, "rows": remap.rows, "files": remap.files }));
         json!({
-            "layout": self.shown_layouts(),
+            "layout": self.shown_layouts(ToString::to_string),
             "at": show_instant(self.at_ms),
             "ids": self.ids(),
             "clean": self.is_clean(),

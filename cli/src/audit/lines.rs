@@ -1,89 +1,83 @@
-//! A file with one ID a line, or lines of which each holds some.
+//! A file with one ID a line, or with several on a line.
 
 use super::super::interrupt;
-use super::failure::{Failure, Outcome};
+use super::failure::{self, AuditResult};
 use super::intake::{Intake, check_beginning};
-use super::reading::Place;
+use super::line_reader::LineReader;
+use super::reading::SourcePosition;
 use frazil::admin::foreign::Reason as Broken;
+use smallvec::{SmallVec, smallvec};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
-const LONGEST: u64 = 4096;
+const LONGEST: usize = 4096;
 /// A line of a dump has many rows.
-pub(super) const LONGEST_OF_ROWS: u64 = 1 << 26;
+pub(super) const LONGEST_OF_ROWS: usize = 1 << 26;
 
-/// The texts in a line that should be IDs; the reason for those that are not there.
-pub(super) type Texts<'a> = Vec<Result<&'a [u8], Broken>>;
+/// The texts in a line that should be IDs, or the reason why one is missing.
+pub(super) type Texts<'a> = SmallVec<[Result<&'a [u8], Broken>; 1]>;
 
 /// # Errors
 /// `INPUT`, and those of [`Intake::take`].
-pub(super) fn read(file: &File, from: Place, intake: &mut Intake<'_>) -> Outcome<()> {
-    each(file, from, (LONGEST, 0), intake, &mut |line| vec![Ok(line)])
+pub(super) fn read(file: &File, from: SourcePosition, intake: &mut Intake<'_>) -> AuditResult<()> {
+    each(file, from, (LONGEST, 0), intake, &mut |line| smallvec![Ok(line)])
 }
 
-/// Reads lines of at most so many bytes, each with the texts in it; the first of these, so many, were taken before.
+/// Reads lines of at most `longest` bytes, each with its texts, and skips the first `before` texts.
 ///
 /// # Errors
 /// As [`read`].
 pub(super) fn each(
     file: &File,
-    from: Place,
-    (longest, before): (u64, u64),
+    from: SourcePosition,
+    (longest, before): (usize, u64),
     intake: &mut Intake<'_>,
     texts: &mut dyn for<'l> FnMut(&'l [u8]) -> Texts<'l>,
-) -> Outcome<()> {
-    let at = Failure::input(intake.name);
-    let mut input = BufReader::with_capacity(1 << 20, file);
-    input.seek(SeekFrom::Start(from.byte)).map_err(&at)?;
+) -> AuditResult<()> {
+    let at = failure::unreadable(intake.name);
+    let mut lines = LineReader::new(file, from.byte, longest).map_err(&at)?;
     let mut place = from;
     if place.byte == 0 {
-        let begin = input.fill_buf().map_err(&at)?;
+        let begin = lines.beginning().map_err(&at)?;
         check_beginning(intake.name, begin)?;
         if begin.starts_with("\u{feff}".as_bytes()) {
-            input.consume(3);
+            lines.skip(3);
             place.byte = 3;
         }
     }
-    let mut line = Vec::new();
     loop {
-        line.clear();
-        let read = input.by_ref().take(longest).read_until(b'\n', &mut line).map_err(&at)? as u64;
-        if read == 0 {
+        let line = lines.next().map_err(&at)?;
+        if line.is_empty() {
             return Ok(());
         }
-        place.byte += read;
+        place.byte += line.len() as u64;
         place.line += 1;
-        if read == longest && line.last() != Some(&b'\n') {
-            place.byte += skip_line(&mut input, intake.name)?;
+        if line.len() == longest && !line.ends_with(b"\n") {
+            let line = line.to_vec();
+            place.byte += skip_line(&mut lines, intake.name)?;
             intake.broken(place.line, Broken::TooLong, &line, place)?;
         } else {
-            for text in texts(&line) {
+            for text in texts(line) {
                 place.row += 1;
                 match text {
                     _ if place.row <= before => {}
                     Ok(text) => intake.take(place.line, text, place)?,
-                    Err(why) => intake.broken(place.line, why, &line, place)?,
+                    Err(why) => intake.broken(place.line, why, line, place)?,
                 }
             }
         }
     }
 }
 
-/// Skips what is left of a line; how many bytes that were.
-fn skip_line(input: &mut impl BufRead, name: &str) -> Outcome<u64> {
+/// Skips the rest of a line and returns the number of bytes.
+fn skip_line(lines: &mut LineReader<'_>, name: &str) -> AuditResult<u64> {
     let mut skipped = 0;
     loop {
-        if interrupt::came() {
-            return Err(Failure::Interrupted(String::new()));
+        if interrupt::is_requested() {
+            return Err(failure::interrupted(""));
         }
-        let bytes = input.fill_buf().map_err(Failure::input(name))?;
-        let (count, ends) = match bytes.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (bytes.len(), bytes.is_empty()),
-        };
-        input.consume(count);
-        skipped += count as u64;
-        if ends {
+        let part = lines.next().map_err(failure::unreadable(name))?;
+        skipped += part.len() as u64;
+        if part.is_empty() || part.ends_with(b"\n") {
             return Ok(skipped);
         }
     }

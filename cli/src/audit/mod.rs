@@ -1,17 +1,19 @@
-//! `frazil merge-audit`: what to know before databases are merged whose rows have IDs of one layout.
+//! `frazil merge-audit`: checks databases with IDs of one layout before they are merged.
 //!
-//! Sources are read one by one; their IDs, each with its place, become sorted runs on disk ([`read`], [`work`]). The runs are merged, so
-//! that all IDs pass once in order, and what they say is counted ([`merge`], [`tally`]). Then it is told ([`findings`], [`text`], [`json`],
-//! [`html`]), and new IDs are made for those that are there twice ([`remap`]).
+//! Sources are read one by one. Their IDs, with source and line, become sorted runs on disk ([`read`], [`work`]). The runs are merged, so
+//! that all IDs pass once in order and are counted ([`merge`], [`tally`]). The result is reported ([`findings`], [`text`], [`json`],
+//! [`html`]), and duplicates get new IDs ([`remap`]).
 
 mod arguments;
 mod dump;
 mod failure;
 mod fields;
 mod findings;
+mod hours;
 mod html;
 mod intake;
 mod json;
+mod line_reader;
 mod lines;
 mod merge;
 mod order;
@@ -39,47 +41,33 @@ mod work;
 pub(super) use arguments::MergeAudit;
 
 use super::interrupt::Interrupt;
-use super::status::{DONE, FAILED, INTERRUPTED};
-use failure::{Failure, Outcome};
+use super::screen::{Outcome, Screen, Stop};
+use super::status::DONE;
+use failure::AuditResult;
 use fields::Fields;
 use frazil::admin::{LayoutBits, Start, find_preset, first_word, of_layout, shown, system_ms, value};
 use frazil::{Error, ErrorKind, Layout, Result, Spec};
 use progress::{Progress, counted, grouped};
-use record::{MOST_SOURCES, Record};
+use record::{IdRecord, MOST_SOURCES};
 use remap::Mint;
 use result::Audit;
 use source::Source;
 use std::fs;
-use std::io::Write;
+
 use std::path::Path;
 use tally::Tally;
-use whole::Whole;
+use whole::AtomicFile;
 use work::Work;
 
 const FOUND: i32 = 3;
 
 const LEAST_MEMORY: u64 = 1 << 16;
-/// The runs that are merged are asked so often whether to go on.
-const LOOK_EVERY: u64 = 1 << 16;
+/// The number of merged IDs between two checks for an interrupt.
+const CHECK_EVERY: u64 = 1 << 16;
 
-/// Runs the command and returns its exit status: 0, 1, 3 for findings, 130 after Ctrl-C. `width` is that of a terminal.
-pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let interrupt = Interrupt::listen();
-    let done = run(arguments, width, out, err);
-    drop(interrupt);
-    match done {
-        Ok(true) => DONE,
-        Ok(false) => FOUND,
-        Err(failure) => {
-            // Who does not read errors learns it from the status.
-            let _ = writeln!(err, "frazil: {}: {failure}", failure.name());
-            if matches!(failure, Failure::Interrupted(_)) { INTERRUPTED } else { FAILED }
-        }
-    }
-}
-
-/// Returns whether nothing was found.
-fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
+/// Runs the command and returns its exit status: 0, or 3 for findings.
+pub(super) fn run(arguments: &MergeAudit, screen: &mut Screen<'_>) -> Outcome {
+    let _interrupt = Interrupt::listen();
     let now_ms = system_ms();
     let common = parse_layout(&arguments.layout)?;
     let (own, given): (Vec<_>, Vec<_>) =
@@ -90,19 +78,19 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
         layouts.push(Fields::new(known.map_or(layouts.len(), |known| known.number), &layout, start, now_ms));
     }
     let memory = parse_memory(&arguments.memory)?;
-    let sources = given.into_iter().map(|given| Source::parse(given, arguments.query.is_some())).collect::<Outcome<Vec<_>>>()?;
+    let sources = given.into_iter().map(|given| Source::parse(given, arguments.query.is_some())).collect::<AuditResult<Vec<_>>>()?;
     check_count(&sources)?;
     check_query(&sources, arguments.query.as_deref())?;
     let script = match arguments.apply_to.as_slice() {
         [] => None,
-        columns => Some(sql::Script::new(&arguments.dialect, columns)?),
+        columns => Some(sql::RemapScript::new(&arguments.dialect, columns)?),
     };
-    let identities = sources.iter().map(Source::identity).collect::<Outcome<Vec<_>>>()?;
+    let identities = sources.iter().map(Source::identity).collect::<AuditResult<Vec<_>>>()?;
     source::check_distinct(&sources, &identities)?;
     let mint = arguments.remap.as_deref().map(|spec| Mint::open(spec, &layouts)).transpose()?;
 
     let MergeAudit { out, column, query, strict, .. } = arguments;
-    fs::create_dir_all(out).map_err(Failure::output(out))?;
+    fs::create_dir_all(out).map_err(failure::unwritable(out))?;
     if mint.is_some() {
         remap::check_fresh(out)?;
     }
@@ -117,13 +105,13 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
     let mut progress = Progress::new();
     let work = Work::open(&folder, settings, identities)?;
     if work.kept() > 0 {
-        let _ = writeln!(err, "frazil: going on from {}: {} need not be read again", folder.display(), counted(work.kept(), "ID"));
+        screen.note(&format!("resuming from {}: {} need not be read again", folder.display(), counted(work.kept(), "ID")))?;
     }
-    let how = read::How { layouts: &layouts, column, delimiter, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
+    let how =
+        read::ReadOptions { layouts: &layouts, column, delimiter, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
     let work = read::read(&sources, &how, work, &mut progress)?;
     if work.ids() == 0 && work.states().iter().all(|state| state.reading.broken_lines() == 0) {
-        let why = "the sources hold no ID at all, and no line: look whether the exports failed";
-        return Err(Failure::Input(why.to_owned()));
+        return Err(failure::input("the sources are empty: check whether the exports failed"));
     }
 
     let list = folder.join("repeats");
@@ -132,56 +120,51 @@ fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &m
     let readings = work.states().iter().map(|state| &state.reading).collect();
     let mut audit = Audit::new(&layouts, now_ms, names, readings, &tally, arguments.shared_nodes, out.clone());
     if let Some(mint) = mint {
-        audit.remap = Some(interruptible(&work, mint.run(&list, out, &audit, script.as_ref(), &mut progress))?);
+        audit.remap = Some(read::interruptible(&work, mint.run(&list, out, &audit, script.as_ref(), &mut progress))?);
     }
-    let mut report = Whole::create(out.join("report.html"))?;
+    let mut report = AtomicFile::create(out.join("report.html"))?;
     report.write(audit.html())?;
     report.finish()?;
     drop(progress);
-    let text = if arguments.json { format!("{:#}\n", audit.json()) } else { audit.text(width) };
-    let printed = to.write_all(text.as_bytes()).and_then(|()| to.flush());
-    let is_clean = audit.is_clean();
+    let printed = if arguments.json { screen.print(&format!("{:#}\n", audit.json())) } else { audit.print(screen) };
+    let printed = printed.and_then(|()| screen.flush());
+    let status = if audit.is_clean() { DONE } else { FOUND };
     work.remove();
-    printed.map(|()| is_clean).map_err(|error| Failure::Output(format!("the output cannot be written, the report is complete: {error}")))
-}
-
-/// All IDs in order: counted, and what is there twice written down.
-fn merge_all(work: &Work, names: &[&str], tally: &mut Tally<'_>, out: &Path, list: &Path, progress: &mut Progress) -> Outcome<()> {
-    let (mut duplicates, mut repeats) = (Whole::create(out.join("duplicates.csv"))?, Whole::create(list.to_owned())?);
-    let names: Vec<_> = names.iter().map(|name| csv_field(name)).collect();
-    duplicates.write("id,source,line\n")?;
-    let total = work.ids();
-    let mut merged = 0;
-    let mut write = |record: Record| duplicates.write(format_args!("{},{},{}\n", record.id, names[record.source()], record.line()));
-    let took = merge::each(work.folder(), &work.runs(), merge::FAN_IN, |record| {
-        let said = tally.take(record);
-        if said.is_duplicate {
-            said.first.map_or(Ok(()), &mut write)?;
-            write(record)?;
-        }
-        if let Some(repeat) = said.repeat {
-            repeats.write(format_args!("{},{}\n", repeat.id, repeat.source))?;
-        }
-        merged += 1;
-        if merged % LOOK_EVERY == 0 {
-            progress.say(|| format!("comparing: {} %, {} IDs", merged * 100 / total, grouped(merged)))?;
-        }
-        Ok(())
-    });
-    interruptible(work, took)?;
-    duplicates.finish()?;
-    repeats.finish().map(drop)
-}
-
-/// Says what is kept, where the work was interrupted.
-fn interruptible<T>(work: &Work, done: Outcome<T>) -> Outcome<T> {
-    done.map_err(|failure| match failure {
-        Failure::Interrupted(_) => Failure::Interrupted(read::kept(work)),
+    printed.map(|()| status).map_err(|stop| match stop {
+        Stop::Output(error) => failure::output(format!("the output cannot be written, the report is complete: {error}")),
         other => other,
     })
 }
 
-/// The layout of a spec, and where a tick begins, if the spec or its preset says so. A preset that leaves it open may be another system's.
+/// Counts all IDs in order, and writes the duplicates to files.
+fn merge_all(work: &Work, names: &[&str], tally: &mut Tally<'_>, out: &Path, list: &Path, progress: &mut Progress) -> AuditResult<()> {
+    let (mut duplicates, mut repeats) = (AtomicFile::create(out.join("duplicates.csv"))?, AtomicFile::create(list.to_owned())?);
+    let names: Vec<_> = names.iter().map(|name| csv_field(name)).collect();
+    duplicates.write("id,source,line\n")?;
+    let total = work.ids();
+    let mut merged = 0;
+    let mut write = |record: IdRecord| duplicates.write(format_args!("{},{},{}\n", record.id, names[record.source()], record.line()));
+    let took = merge::each(work.folder(), &work.runs(), merge::FAN_IN, |record| {
+        let status = tally.take(record);
+        if status.is_duplicate {
+            status.first.map_or(Ok(()), &mut write)?;
+            write(record)?;
+        }
+        if let Some(repeat) = status.repeat {
+            repeats.write(format_args!("{},{}\n", repeat.id, repeat.source))?;
+        }
+        merged += 1;
+        if merged % CHECK_EVERY == 0 {
+            progress.say(|| format!("comparing: {} %, {} IDs", merged * 100 / total, grouped(merged)))?;
+        }
+        Ok(())
+    });
+    read::interruptible(work, took)?;
+    duplicates.finish()?;
+    repeats.finish().map(drop)
+}
+
+/// Parses the layout of a spec, and the start policy if the spec or its preset names one. Other presets may be those of another system.
 fn parse_layout(text: &str) -> Result<Parsed> {
     let (layout, policies) = of_layout(text)?;
     let named = |name: &str| find_preset(name).is_ok_and(|preset| preset.policies.iter().any(|(key, _)| *key == "start"));
@@ -190,15 +173,15 @@ fn parse_layout(text: &str) -> Result<Parsed> {
     Ok((layout, start))
 }
 
-/// A layout, and where a tick begins, if that is known.
+/// A layout, and its start policy if known.
 type Parsed = (Layout, Option<Start>);
 
-/// The layout in front of a source, LAYOUT=SOURCE, and the source.
+/// Splits LAYOUT=SOURCE into the layout and the source.
 ///
 /// # Errors
-/// What is wrong with the layout in front of a file that is there.
+/// Those of the layout in front of an existing file.
 fn with_layout(given: &str) -> Result<(Option<Parsed>, &str)> {
-    // A file may have such a name.
+    // The name of a file may contain `=`.
     let places = given.match_indices('=').filter(|(at, _)| (1..given.len() - 1).contains(at) && !Path::new(given).exists());
     let mut mistake = None;
     for (layout, source) in places.map(|(at, _)| (&given[..at], &given[at + 1..])) {
@@ -211,7 +194,7 @@ fn with_layout(given: &str) -> Result<(Option<Parsed>, &str)> {
     mistake.map_or(Ok((None, given)), Err)
 }
 
-fn check_count(sources: &[Source]) -> Outcome<()> {
+fn check_count(sources: &[Source]) -> AuditResult<()> {
     if sources.len() <= MOST_SOURCES {
         return Ok(());
     }
@@ -219,27 +202,26 @@ fn check_count(sources: &[Source]) -> Outcome<()> {
     Err(Error::new(ErrorKind::OutOfRange, why).into())
 }
 
-/// A query without a database, or the other way round, is told before hours of reading.
-fn check_query(sources: &[Source], query: Option<&str>) -> Outcome<()> {
+/// Rejects a query without a database, and the reverse, before hours of reading.
+fn check_query(sources: &[Source], query: Option<&str>) -> AuditResult<()> {
     let database = sources.iter().find(|source| source.is_query());
     let why = match (database, query) {
-        (Some(source), None) => format!("source={} is a database: say --query 'select id from items'", source.name),
-        (None, Some(_)) => "--query is for databases, and no source is one".to_owned(),
+        (Some(source), None) => format!("source={} is a database: add --query 'select id from items'", source.name),
+        (None, Some(_)) => "--query is for databases, but no source is one".to_owned(),
         _ => return Ok(()),
     };
     Err(Error::new(ErrorKind::Spec, why).into())
 }
 
-fn parse_delimiter(given: char) -> Outcome<u8> {
+fn parse_delimiter(given: char) -> AuditResult<u8> {
     u8::try_from(given).ok().filter(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\r\n".contains(byte)).ok_or_else(|| {
-        let why =
-            format!("--delimiter={given:?} is no character between columns: one of ASCII that is no letter, digit, quote or line end");
+        let why = format!("--delimiter={given:?} is not allowed: use an ASCII character that is not a letter, digit, quote or line end");
         Error::new(ErrorKind::OutOfRange, why).into()
     })
 }
 
 /// `512M` in bytes.
-fn parse_memory(text: &str) -> Outcome<u64> {
+fn parse_memory(text: &str) -> AuditResult<u64> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let shift = match unit.to_ascii_uppercase().as_str() {
         "K" | "KIB" => Some(10),
@@ -248,12 +230,12 @@ fn parse_memory(text: &str) -> Outcome<u64> {
         _ => None,
     };
     let bytes = digits.parse::<u64>().ok().zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
-    bytes
-        .filter(|bytes| *bytes >= LEAST_MEMORY)
-        .ok_or_else(|| Error::new(ErrorKind::OutOfRange, format!("--memory={} is no size from 64K on: 512M, 2G", shown(text))).into())
+    bytes.filter(|bytes| *bytes >= LEAST_MEMORY).ok_or_else(|| {
+        Error::new(ErrorKind::OutOfRange, format!("--memory={} must be a size of at least 64K, such as 512M or 2G", shown(text))).into()
+    })
 }
 
-/// A source's name in a CSV file.
+/// Quotes a source's name for a CSV file.
 fn csv_field(name: &str) -> String {
     if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
 }

@@ -1,18 +1,18 @@
-//! Node numbers that several sources have at the same time.
+//! Node numbers that several sources use at the same time.
 
 use super::fields::Fields;
 use super::tally::{Tally, Use};
 
-/// A node number that several sources have at the same time.
-pub(super) struct Overlap {
+/// A node number that several sources use at the same time.
+pub(super) struct NodeOverlap {
     pub(super) node: u64,
     pub(super) uses: Vec<(usize, Use)>,
-    /// Ticks in which several sources have an ID of it.
+    /// The number of ticks in which several sources have an ID with this node number.
     pub(super) ticks: u64,
 }
 
-/// Node numbers whose time in one source overlaps that in another; those with the most ticks in common first.
-pub(super) fn find(tally: &Tally<'_>, layouts: &[Fields]) -> Vec<Overlap> {
+/// Finds node numbers whose time in one source overlaps their time in another. Those with the most shared ticks come first.
+pub(super) fn find(tally: &Tally<'_>, layouts: &[Fields]) -> Vec<NodeOverlap> {
     let mut uses: Vec<_> = tally.nodes.iter().map(|((node, source), times)| ((layouts[*source].number, *node), *source, *times)).collect();
     uses.sort_unstable_by_key(|(node, source, _)| (*node, *source));
     let mut found = Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn find(tally: &Tally<'_>, layouts: &[Fields]) -> Vec<Overlap> {
         if group.iter().enumerate().any(pair) {
             let node = group[0].0;
             let uses = group.iter().map(|(_, source, times)| (*source, *times)).collect();
-            found.push(Overlap { node: node.1, uses, ticks: tally.shared.get(&node).copied().unwrap_or(0) });
+            found.push(NodeOverlap { node: node.1, uses, ticks: tally.shared.get(&node).copied().unwrap_or(0) });
         }
     }
     found.sort_by_key(|overlap| std::cmp::Reverse(overlap.ticks));

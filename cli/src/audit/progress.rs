@@ -1,8 +1,8 @@
-//! One line that says how far a long work is, in a terminal only.
+//! A progress line on a terminal.
 
 use super::super::interrupt;
-pub(super) use super::super::screen::grouped;
-use super::failure::{Failure, Outcome};
+pub(super) use super::super::screen::{counted, grouped};
+use super::failure::{self, AuditResult};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -23,18 +23,18 @@ impl Progress {
     /// Shows a text, at most every 200 ms.
     ///
     /// # Errors
-    /// `INTERRUPTED`, where the program was asked to end: for the caller to say what is kept.
-    pub(super) fn say(&mut self, text: impl FnOnce() -> String) -> Outcome<()> {
-        if interrupt::came() {
-            return Err(Failure::Interrupted(String::new()));
+    /// `INTERRUPTED` after Ctrl-C or SIGTERM; the caller adds what is kept.
+    pub(super) fn say(&mut self, text: impl FnOnce() -> String) -> AuditResult<()> {
+        if interrupt::is_requested() {
+            return Err(failure::interrupted(""));
         }
         if self.in_terminal && self.last.elapsed() >= EVERY {
             self.last = Instant::now();
             self.shown = true;
-            // A line that is wrapped is not taken back. One place is for the cursor.
+            // A wrapped line cannot be erased. One column is for the cursor.
             let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0)).saturating_sub(1);
             let text: String = text().chars().take(width).collect();
-            // Who closed the terminal reads no progress.
+            // A closed terminal shows no progress.
             let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
         }
         Ok(())
@@ -47,9 +47,4 @@ impl Drop for Progress {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
-}
-
-/// `1 ID`, `2,000 IDs`
-pub(super) fn counted(number: u64, thing: &str) -> String {
-    format!("{} {thing}{}", grouped(number), if number == 1 { "" } else { "s" })
 }

@@ -1,13 +1,15 @@
-//! Sources into sorted runs: one thread reads, another sorts and writes.
+//! Turns sources into sorted runs: one thread reads, another sorts and writes.
 
-use super::failure::{Failure, Outcome};
+use super::super::code;
+use super::super::screen::Stop;
+use super::failure::{self, AuditResult};
 use super::fields::Fields;
 use super::intake::{Batch, Intake};
 use super::lines::LONGEST_OF_ROWS;
 use super::progress::{Progress, grouped};
-use super::reading::Place;
-use super::record::Record;
-use super::run::Writer;
+use super::reading::SourcePosition;
+use super::record::IdRecord;
+use super::run::RunWriter;
 use super::source::{Kind, Source};
 use super::work::{State, Work};
 use super::{dump, lines, rows, table};
@@ -18,35 +20,35 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// The options for reading sources.
-pub(super) struct How<'a> {
+pub(super) struct ReadOptions<'a> {
     pub(super) layouts: &'a [Fields],
     pub(super) column: &'a str,
-    /// The delimiter of CSV files, where it was given.
+    /// The delimiter of CSV files, if `--delimiter` gives it.
     pub(super) delimiter: Option<u8>,
-    /// The query for databases; `None` where there is none.
+    /// The query for databases; empty without `--query`.
     pub(super) query: &'a str,
     pub(super) strict: bool,
-    /// Bytes for the records that are in memory.
+    /// The memory for records, in bytes.
     pub(super) memory: u64,
 }
 
-/// Reads what the folder does not hold yet.
+/// Reads what the folder of the work does not contain yet.
 ///
 /// # Errors
-/// Those of a source, and of the folder. After each, what was read before it is kept.
-pub(super) fn read(sources: &[Source], how: &How<'_>, work: Work, progress: &mut Progress) -> Outcome<Work> {
-    // One is filled while the other is sorted.
-    let capacity = usize::try_from(how.memory / 2 / Record::BYTES as u64).unwrap_or(usize::MAX);
+/// Those of a source and of the folder. IDs that were read before the error are kept.
+pub(super) fn read(sources: &[Source], how: &ReadOptions<'_>, work: Work, progress: &mut Progress) -> AuditResult<Work> {
+    // Three buffers: one is filled while another is sorted with the help of the third.
+    let capacity = usize::try_from(how.memory / 3 / IdRecord::BYTES as u64).unwrap_or(usize::MAX);
     let states = work.states().to_vec();
-    // An ID and the end of its line are two bytes at least. Where the number of IDs is not known, the buffer grows.
+    // An ID and its line end take at least two bytes. If the number of IDs is unknown, the buffer grows.
     let bytes: u64 = states.iter().flat_map(|state| &state.identity).map(|identity| identity.bytes).sum();
     let most = usize::try_from(bytes / 2 + 1).unwrap_or(usize::MAX);
     let work = Mutex::new(work);
     let read = std::thread::scope(|scope| {
         let (full, batches) = sync_channel::<Batch>(0);
-        let (back, empty) = sync_channel::<Vec<Record>>(2);
+        let (back, empty) = sync_channel::<Vec<IdRecord>>(2);
         for _ in 0..2 {
-            // It has room for both.
+            // The channel has room for both buffers.
             let _ = back.try_send(Vec::with_capacity(capacity.min(most)));
         }
         let work = &work;
@@ -54,48 +56,56 @@ pub(super) fn read(sources: &[Source], how: &How<'_>, work: Work, progress: &mut
         let read = each(sources, how, &states, capacity, &full, &empty, progress);
         drop(full);
         let sorted = sorter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // A reader that finds nobody to send to has no better reason than the sorter's.
+        // If the sorter has ended, its error is the cause of the reader's.
         sorted.and(read)
     });
     let work = work.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match read {
-        Ok(()) => Ok(work),
-        Err(Failure::Interrupted(_)) => Err(Failure::Interrupted(kept(&work))),
-        Err(failure) => Err(failure),
-    }
+    interruptible(&work, read)?;
+    Ok(work)
 }
 
-/// The work that a resume need not do again.
-pub(super) fn kept(work: &Work) -> String {
+/// Names in the error of an interrupt the work that is kept.
+pub(super) fn interruptible<T>(work: &Work, done: AuditResult<T>) -> AuditResult<T> {
+    done.map_err(|stop| match stop {
+        Stop::Failed(code::INTERRUPTED, _) => failure::interrupted(kept(work)),
+        other => other,
+    })
+}
+
+/// Describes the work that a resumed audit does not repeat.
+fn kept(work: &Work) -> String {
     if work.kept() == 0 {
-        return "stopped; nothing is kept, as of a query nothing is: the same command begins anew".to_owned();
+        return "stopped; nothing is kept, because rows of queries are never kept: the same command begins anew".to_owned();
     }
     let complete = work.states().iter().filter(|state| state.complete && state.identity.is_some()).count();
     format!(
-        "stopped; {} IDs are read and sorted, {complete} of {} sources complete. They are kept in {}: the same command goes on from there",
+        "stopped; {} IDs are read and sorted, {complete} of {} sources complete. They are kept in {}: run the same command to continue",
         grouped(work.kept()),
         work.states().len(),
         work.folder().display()
     )
 }
 
-fn sort(batches: Receiver<Batch>, back: &SyncSender<Vec<Record>>, work: &Mutex<Work>) -> Outcome<()> {
+fn sort(batches: Receiver<Batch>, back: &SyncSender<Vec<IdRecord>>, work: &Mutex<Work>) -> AuditResult<()> {
     for Batch { source, mut records, reading, place, complete } in batches {
         let run = if records.is_empty() {
             None
         } else {
-            records.sort_unstable();
+            // The records come in the order of their lines, which a stable sort keeps.
+            if !records.is_sorted() {
+                radsort::sort_by_key(&mut records, |record| record.id);
+            }
             let (folder, name) = {
                 let mut work = work.lock().unwrap_or_else(PoisonError::into_inner);
                 (work.folder().to_owned(), work.next_name())
             };
-            let mut writer = Writer::create(&folder, name)?;
+            let mut writer = RunWriter::create(&folder, name)?;
             records.iter().try_for_each(|record| writer.push(*record))?;
             Some(writer.finish()?)
         };
         work.lock().unwrap_or_else(PoisonError::into_inner).add(source, run, reading, place, complete)?;
         records.clear();
-        // A reader that has ended needs it no more.
+        // A reader that has ended does not need the buffer.
         let _ = back.try_send(records);
     }
     Ok(())
@@ -103,14 +113,14 @@ fn sort(batches: Receiver<Batch>, back: &SyncSender<Vec<Record>>, work: &Mutex<W
 
 fn each(
     sources: &[Source],
-    how: &How<'_>,
+    how: &ReadOptions<'_>,
     states: &[State],
     capacity: usize,
     full: &SyncSender<Batch>,
-    empty: &Receiver<Vec<Record>>,
+    empty: &Receiver<Vec<IdRecord>>,
     progress: &mut Progress,
-) -> Outcome<()> {
-    let gone = || Failure::Output("the sorter has ended".to_owned());
+) -> AuditResult<()> {
+    let gone = || failure::output("the sorter has ended".to_owned());
     let buffer = || empty.recv().map_err(|_| gone());
     let mut records = buffer()?;
     for (number, (source, state)) in sources.iter().zip(states).enumerate() {
@@ -138,12 +148,12 @@ fn each(
         };
         match one(source, how, state, &mut intake) {
             Ok(()) => intake.send(true)?,
-            Err(failure) => {
-                // What a changed file has given so far is worth nothing; otherwise a resume goes on behind it.
-                if !matches!(failure, Failure::Changed(_)) && !source.is_query() {
+            Err(stop) => {
+                // The records of a changed file are dropped; those of other files are kept for a resumed audit.
+                if !matches!(stop, Stop::Failed(code::INPUT_CHANGED, _)) && !source.is_query() {
                     intake.send(false)?;
                 }
-                return Err(failure);
+                return Err(stop);
             }
         }
         records = intake.records;
@@ -151,15 +161,15 @@ fn each(
     Ok(())
 }
 
-fn one(source: &Source, how: &How<'_>, state: &State, intake: &mut Intake<'_>) -> Outcome<()> {
+fn one(source: &Source, how: &ReadOptions<'_>, state: &State, intake: &mut Intake<'_>) -> AuditResult<()> {
     let identity = state.identity.as_ref();
-    type Reader<'r> = &'r dyn Fn(&File, &mut Intake<'_>) -> Outcome<()>;
+    type Reader<'r> = &'r dyn Fn(&File, &mut Intake<'_>) -> AuditResult<()>;
     let with_file = |path: &Path, intake: &mut Intake<'_>, read: Reader<'_>| {
         let identity = identity.expect("a file has an identity");
         let file = source.open(path, identity)?;
         read(&file, intake)?;
         source.check(&file, identity)?;
-        // Another file may have taken its name.
+        // Another file may have replaced it under its name.
         match source.identity()? {
             Some(now) if now == *identity => Ok(()),
             _ => source.changed(),
@@ -172,8 +182,8 @@ fn one(source: &Source, how: &How<'_>, state: &State, intake: &mut Intake<'_>) -
         }),
         Kind::Dump(path) => with_file(path, intake, &|file, intake| {
             let mut dump = dump::Dump::new(how.column);
-            // A resume needs to know in which statement it is.
-            lines::each(file, Place::default(), (LONGEST_OF_ROWS, state.place.row), intake, &mut |line| dump.rows(line))
+            // A dump is read from its beginning, because a resumed audit must know the current statement.
+            lines::each(file, SourcePosition::default(), (LONGEST_OF_ROWS, state.place.row), intake, &mut |line| dump.rows(line))
         }),
         Kind::Csv { path, delimiter } => with_file(path, intake, &|file, intake| {
             table::read(file, how.delimiter.filter(|_| delimiter.is_none()).or(*delimiter), how.column, state.place, intake)

@@ -5,30 +5,30 @@ use frazil::admin::foreign::Reason as Broken;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// So many broken lines of a source are shown.
+/// The number of broken lines that are shown for each source.
 const SHOWN: usize = 20;
 
-/// The position at which reading continues. A file of text has a byte and a line, CSV a row as well.
+/// The position at which reading continues: byte and line, and for CSV the row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct SourcePosition {
     pub(super) byte: u64,
     pub(super) line: u64,
     pub(super) row: u64,
 }
 
-/// A line that is no ID.
+/// A line that is not an ID.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct BrokenLine {
     pub(super) line: u64,
     pub(super) why: Broken,
-    /// Escaped, and cut.
+    /// The line, escaped and shortened.
     pub(super) text: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reading {
     pub(super) ids: u64,
-    /// IDs above 2^53 that are written as a float is, and those among them that no double holds.
+    /// IDs above 2^53 written as floats, and those among them that are not doubles.
     #[serde(default)]
     pub(super) floats: u64,
     #[serde(default)]

@@ -1,13 +1,13 @@
-//! New IDs for those that an earlier source has, and the SQL that puts them into the tables.
+//! New IDs in place of those that an earlier source has, and the SQL that writes them to the tables.
 
 use super::super::interrupt;
 use super::csv_field;
-use super::failure::{Failure, Outcome};
+use super::failure::{self, AuditResult};
 use super::fields::Fields;
 use super::progress::{Progress, grouped};
 use super::result::{Audit, Remap};
-use super::sql::{self, Script};
-use super::whole::Whole;
+use super::sql::{self, RemapScript};
+use super::whole::AtomicFile;
 use frazil::admin::LayoutBits;
 use frazil::{Error, ErrorKind, Snowflake, Spec, Wait};
 use std::collections::HashSet;
@@ -19,20 +19,20 @@ use std::time::Duration;
 const TABLE: &str = "remap.csv";
 
 /// # Errors
-/// `OUTPUT` where a remap is there: it may have been applied, and a second one would give the same rows other IDs.
-pub(super) fn check_fresh(out: &Path) -> Outcome<()> {
-    for entry in fs::read_dir(out).map_err(Failure::output(out))? {
-        let path = entry.map_err(Failure::output(out))?.path();
+/// `OUTPUT` if the folder contains a remap. It may have been applied, and a second one would give the same rows other IDs.
+pub(super) fn check_fresh(out: &Path) -> AuditResult<()> {
+    for entry in fs::read_dir(out).map_err(failure::unwritable(out))? {
+        let path = entry.map_err(failure::unwritable(out))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name == TABLE || (name.starts_with("remap-") && name.ends_with(".sql")) {
-            let why = "is there already: it may have been applied. Move it away, or name another --out";
-            return Err(Failure::Output(format!("{} {why}", path.display())));
+            let why = "exists already, and may have been applied: move it away, or use another --out";
+            return Err(failure::output(format!("{} {why}", path.display())));
         }
     }
     Ok(())
 }
 
-/// The generator of the new IDs, opened before the sources are read: what is wrong with it is told at once.
+/// The generator of the new IDs. It is opened before the sources are read, so that its errors are reported at once.
 pub(super) struct Mint {
     ids: Snowflake,
 }
@@ -40,17 +40,17 @@ pub(super) struct Mint {
 impl Mint {
     /// # Errors
     /// `SPEC` for another layout than the sources'; those of [`Snowflake::open`].
-    pub(super) fn open(spec: &str, layouts: &[Fields]) -> Outcome<Self> {
-        let ids = Snowflake::open_spec(Spec::parse(spec)?, Wait::until(Duration::MAX, &interrupt::came)).map_err(|error| {
-            if interrupt::came() {
-                Failure::Interrupted("stopped while --remap waited for its store; nothing was read".to_owned())
+    pub(super) fn open(spec: &str, layouts: &[Fields]) -> AuditResult<Self> {
+        let ids = Snowflake::open_spec(Spec::parse(spec)?, Wait::until(Duration::MAX, &interrupt::is_requested)).map_err(|error| {
+            if interrupt::is_requested() {
+                failure::interrupted("stopped while --remap waited for its store; nothing was read")
             } else {
                 error.into()
             }
         })?;
         if let Some(other) = layouts.iter().find(|fields| fields.layout().shape() != ids.layout().shape()) {
             let other = other.layout();
-            let why = format!("--remap makes IDs of {}, and the sources hold those of {other}: one layout is meant", ids.layout());
+            let why = format!("--remap makes IDs of {}, but the sources contain IDs of {other}: use one layout", ids.layout());
             return Err(Error::new(ErrorKind::Spec, why).into());
         }
         Ok(Mint { ids })
@@ -65,32 +65,32 @@ impl Mint {
         list: &Path,
         out: &Path,
         audit: &Audit<'_>,
-        script: Option<&Script>,
+        script: Option<&RemapScript>,
         progress: &mut Progress,
-    ) -> Outcome<Remap> {
+    ) -> AuditResult<Remap> {
         let Audit { tally, layouts, names, .. } = audit;
         let fields = &layouts[0];
         if tally.too_many_nodes {
-            let why = "the sources hold more node numbers than are told apart, so that none is known to be fresh".to_owned();
+            let why = "the sources contain more node numbers than the audit counts, so it cannot find an unused one".to_owned();
             return Err(Error::new(ErrorKind::OutOfRange, why).into());
         }
         let used: HashSet<u64> = tally.nodes.keys().map(|(node, _)| *node).chain(tally.odd_nodes.iter().copied()).collect();
         let total: u64 = tally.pairs.values().sum();
-        let mut table = Whole::create(out.join(TABLE))?;
+        let mut table = AtomicFile::create(out.join(TABLE))?;
         table.write("old,new,source\n")?;
-        let mut scripts: Vec<Option<sql::Writer>> = names.iter().map(|_| None).collect();
+        let mut scripts: Vec<Option<sql::ScriptWriter>> = names.iter().map(|_| None).collect();
         let mut rows = 0;
-        for line in BufReader::new(File::open(list).map_err(Failure::output(list))?).lines() {
-            let line = line.map_err(Failure::output(list))?;
+        for line in BufReader::new(File::open(list).map_err(failure::unwritable(list))?).lines() {
+            let line = line.map_err(failure::unwritable(list))?;
             let (old, source) = line
                 .split_once(',')
                 .and_then(|(id, source)| Some((id, source.parse::<usize>().ok()?)))
-                .ok_or_else(|| Failure::Output(format!("{} is not what was written", list.display())))?;
+                .ok_or_else(|| failure::output(format!("{} has changed since it was written", list.display())))?;
             let id = self.next(progress, rows, total)?;
             let node = fields.take(id).map(|taken| taken.node);
             if let Some(node) = node.filter(|node| used.contains(node)) {
                 let why = format!(
-                    "--remap mints with the node number {}, of which the sources hold IDs: name one that no server had",
+                    "--remap mints with the node number {}, which the sources already use: name one that no server used",
                     fields.show_node(node)
                 );
                 return Err(Error::new(ErrorKind::Conflict, why).into());
@@ -100,25 +100,25 @@ impl Mint {
                 if scripts[source].is_none() {
                     scripts[source] = Some(script.begin(out, source, names[source])?);
                 }
-                scripts[source].as_mut().expect("it was made above").row(old, id)?;
+                scripts[source].as_mut().expect("the script was created above").row(old, id)?;
             }
             rows += 1;
         }
-        let mut files = scripts.into_iter().flatten().map(sql::Writer::finish).collect::<Outcome<Vec<_>>>()?;
-        // Last: where it is, all of them are.
+        let mut files = scripts.into_iter().flatten().map(sql::ScriptWriter::finish).collect::<AuditResult<Vec<_>>>()?;
+        // The table is completed last: if it exists, all scripts do.
         files.insert(0, table.finish()?);
-        Ok(Remap { spec: self.ids.spec(), node: fields.show_node(self.ids.node().expect("this process has opened it")), rows, files })
+        Ok(Remap { spec: self.ids.spec(), node: fields.show_node(self.ids.node().expect("the generator is open")), rows, files })
     }
 
-    /// A policy that refuses is waited for.
-    fn next(&self, progress: &mut Progress, made: u64, total: u64) -> Outcome<u64> {
-        const LOOK_EVERY: Duration = Duration::from_millis(100);
+    /// Returns the next ID, and waits if the policy refuses one for now.
+    fn next(&self, progress: &mut Progress, made: u64, total: u64) -> AuditResult<u64> {
+        const CHECK_EVERY: Duration = Duration::from_millis(100);
         loop {
             progress.say(|| format!("minting: {} of {} new IDs", grouped(made), grouped(total)))?;
             match self.ids.next_id() {
                 Ok(id) => return Ok(id.get() as u64),
                 Err(error) => match error.retry_after() {
-                    Some(wait) => std::thread::sleep(wait.min(LOOK_EVERY)),
+                    Some(wait) => std::thread::sleep(wait.min(CHECK_EVERY)),
                     None => return Err(error.into()),
                 },
             }

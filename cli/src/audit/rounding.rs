@@ -1,30 +1,30 @@
-//! The share of a source's IDs that was rounded, estimated from all of them.
+//! An estimate of the share of a source's IDs that were rounded.
 //!
-//! An ID alone says little: each exact one has some mark of rounding ([`frazil::admin::foreign::rounding`]) now and then. So the marks of
-//! a source are counted, and compared with those that exact IDs of this layout and these times would have. One row more or less changes
-//! an estimate little. Two models give the counts of exact IDs: [`digits`], and [`doubles`] for those that were rounded to a double in
-//! full.
+//! A single ID is weak evidence: some exact IDs have marks of rounding ([`frazil::admin::foreign::rounding`]) by chance. So the marks of
+//! a source are counted, and compared with those of exact IDs with this layout and these times. One row more or less changes
+//! an estimate little. Two models predict the counts of exact IDs: [`digits`], and [`doubles`] for rounding to a full
+//! double.
 //!
-//! An excess that chance brings in less than one of 10^7 exact sources is a finding; one in 10^3 cannot be told.
+//! An excess with a probability below 10^-7 is a finding; below 10^-3 it is a note.
 
 mod digits;
 mod doubles;
 #[cfg(test)]
 mod tests;
 
-use super::record::{Record, Sample};
+use super::record::{IdRecord, Sample};
 use frazil::admin::foreign::EXACT_IN_A_DOUBLE;
 use frazil::admin::foreign::rounding::lost_bits;
 use std::collections::HashMap;
 
-/// Fewer IDs say nothing.
+/// The fewest IDs for a verdict.
 const FEWEST: u64 = 3;
-/// The bound of chance: e^-16 is 10^-7, e^-7 is 10^-3.
+/// The bounds of probability as exponents: e^-16 is 10^-7, e^-7 is 10^-3.
 const SURELY: f64 = 16.0;
 const PERHAPS: f64 = 7.0;
-/// Fewer exceptions than one of so many leave it open whether a double has rounded a source.
+/// With fewer exceptions than one in this number, a double may have rounded the source.
 const EXCEPTIONS: u64 = 200;
-/// IDs that are kept of a source, at most.
+/// The most IDs that are kept of a source.
 const KEPT: usize = 1 << 14;
 
 /// The bits of a layout that matter here.
@@ -36,21 +36,21 @@ pub(super) struct Bits {
     pub(super) sequence: u32,
     /// The bits of the lowest field.
     pub(super) lowest: u64,
-    /// So many sequences may begin a tick, each as often, where that is known.
+    /// The number of sequences at which a tick may begin, if known.
     pub(super) starts: Option<u64>,
 }
 
 /// The IDs of a source above 2^53.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks {
-    /// Those that are a double.
+    /// The IDs that are doubles.
     pub(super) sample: Sample,
     ids: u64,
     doubles: u64,
     last: u64,
-    /// Rows with the ID of the row before, and those among them whose ID has a mark; then those whose lowest field is not 0.
+    /// The number of rows that repeat the ID before them, and of those with a mark. The second pair counts only IDs whose lowest field is not 0.
     repeats: [[u64; 2]; 2],
-    /// IDs of which no habit of a generator decides which they are, and how often their part of all was halved.
+    /// A sample of the IDs, chosen by hash, and the number of times that it was halved.
     kept: Vec<u64>,
     halved: u32,
 }
@@ -59,11 +59,11 @@ pub(super) struct Marks {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rounding {
     No,
-    /// Found: the share, its error, and by what.
+    /// The IDs were rounded.
     Yes(Share),
-    /// Exact IDs may look like this, and so may ones of which this share was rounded.
+    /// The IDs may be exact, or this share of them was rounded.
     Perhaps(Share),
-    /// So many IDs are doubles, as those of the source may be: their sequence is 0.
+    /// This number of IDs are doubles. Exact IDs may also be doubles, if their sequence is 0.
     SequenceIsZero(u64),
     /// All IDs are doubles, and each number of the lowest node field is a multiple of this.
     NodeIsMultipleOf(u64),
@@ -75,24 +75,24 @@ pub(super) struct Share {
     pub(super) share: f64,
     pub(super) error: f64,
     pub(super) by: &'static str,
-    /// e to the power of this is how sure it is.
+    /// The negative logarithm of the probability of a count this large by chance.
     surety: f64,
 }
 
 pub(super) const BY_DOUBLE: &str = "by a double: a float column, Lua, C# or SQL's DOUBLE";
-const BY_SOME: &str = "so that some became the same";
+const BY_SOME: &str = "so that some became equal";
 
 fn is_double(id: u64) -> bool {
     id as f64 as u64 == id
 }
 
-/// The exponent of Chernoff's bound on the chance that a count of this mean is so large.
+/// The exponent of Chernoff's bound on the probability of a count this far above its mean.
 fn excess(count: u64, mean: f64) -> f64 {
     let count = count as f64;
     if count <= mean { 0.0 } else { count * (count / mean).ln() - (count - mean) }
 }
 
-/// The exponent of Chernoff's bound on the chance that so many of `of` have what a part of all has.
+/// The exponent of Chernoff's bound on the probability of `count` hits in `of` trials with probability `part`.
 fn exponent(count: u64, of: u64, part: f64) -> f64 {
     let (have, all) = (count as f64, of as f64);
     let term = |count: f64, part: f64| if count > 0.0 { count * (count / (all * part)).ln() } else { 0.0 };
@@ -100,9 +100,9 @@ fn exponent(count: u64, of: u64, part: f64) -> f64 {
 }
 
 impl Marks {
-    /// The next ID of the source in order.
+    /// Adds the next ID of the source in order.
     #[inline]
-    pub(super) fn add(&mut self, record: Record, bits: &Bits) {
+    pub(super) fn add(&mut self, record: IdRecord, bits: &Bits) {
         let id = record.id;
         if id <= EXACT_IN_A_DOUBLE {
             return;
@@ -132,9 +132,9 @@ impl Marks {
         }
     }
 
-    /// The verdict, with the numbers of the lowest node field and how many IDs each has.
+    /// Returns the verdict. `nodes` has the values of the lowest node field, each with its number of IDs.
     pub(super) fn says(&self, bits: &Bits, nodes: &[(u64, u64)]) -> Rounding {
-        // Most IDs lose as many bits as the one in the middle.
+        // Most IDs lose as many bits as the median.
         let lost = self.kept.get(self.kept.len() / 2).map_or(1, |id| lost_bits(*id));
         let sequences = doubles::Sequences::new(&self.kept, bits, lost);
         let best = [
@@ -143,7 +143,7 @@ impl Marks {
             sequences.lattice(bits),
             sequences.starts(bits),
             self.repeated(0, |_| true, 1.0),
-            // Fewer than half of them have marks.
+            // Fewer than half of these IDs have marks.
             self.repeated(1, |id| id & bits.lowest != 0, 0.5),
             if lost > bits.sequence { doubles::of_nodes(lost - bits.sequence, nodes) } else { None },
         ];
@@ -159,7 +159,7 @@ impl Marks {
         if lost <= bits.sequence { Rounding::SequenceIsZero(self.doubles) } else { Rounding::NodeIsMultipleOf(1 << (lost - bits.sequence)) }
     }
 
-    /// The IDs of rare node numbers. If these are the lowest field, rounding leaves such numbers, and its marks are plainer among them.
+    /// Looks for marks among IDs with rare node numbers. In the lowest field, rounding creates such numbers.
     fn of_rare_nodes(&self, bits: &Bits) -> Option<Share> {
         let mut ids: HashMap<u64, usize> = HashMap::new();
         self.kept.iter().filter(|_| bits.sequence == 0).for_each(|id| *ids.entry(id & bits.lowest).or_default() += 1);
@@ -169,7 +169,7 @@ impl Marks {
         digits::find(&rare, bits).map(|share| Share { share: share.share * part, error: share.error * part, ..share })
     }
 
-    /// A row that was copied has any ID. Rounding makes several IDs one, which has its mark.
+    /// Looks for marks among repeated IDs. Copied rows have any ID; rounding makes several IDs equal, and leaves its mark.
     fn repeated(&self, of: usize, is_one: impl Fn(u64) -> bool, most: f64) -> Option<Share> {
         let [repeats, marked] = self.repeats[of];
         let (mut all, mut usual) = (1.0, 1.0_f64);
@@ -191,7 +191,7 @@ impl Share {
         format!("{} % ({} to {} %)", percent(self.share), percent(self.share - self.error), percent(self.share + self.error))
     }
 
-    /// The share of rounded IDs among those of which so many look rounded, where chance seldom gives so many, but about `expected`.
+    /// Returns the share of rounded IDs, if `count` look rounded and chance would give about `expected`.
     fn found(count: u64, expected: f64, ids: u64, surety: f64, by: &'static str) -> Option<Self> {
         let (count, ids) = (count as f64, ids.max(1) as f64);
         let share = (count - expected) / (ids - expected).max(1.0);

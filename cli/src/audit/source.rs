@@ -1,7 +1,8 @@
-//! A source of IDs: a file of lines, a column of CSV, or a query's rows.
+//! A source of IDs: a file of lines, a column of CSV, or the rows of a query.
 
-use super::super::screen::plain;
-use super::failure::{Failure, Outcome};
+use super::super::code;
+use super::super::screen::{Stop, plain};
+use super::failure::{self, AuditResult};
 use super::work::Identity;
 use frazil::admin::{Secret, address, resolve};
 use frazil::{Error, ErrorKind};
@@ -12,7 +13,7 @@ use std::time::UNIX_EPOCH;
 #[derive(Debug)]
 pub(super) enum Kind {
     Text(PathBuf),
-    /// Without a delimiter, the first row says which one it is.
+    /// Without a delimiter, it is found in the first row.
     Csv {
         path: PathBuf,
         delimiter: Option<u8>,
@@ -28,24 +29,24 @@ pub(super) enum Kind {
 
 #[derive(Debug)]
 pub(super) struct Source {
-    /// The source for people, without a secret.
+    /// The source as it is shown, without a secret.
     pub(super) name: String,
     pub(super) kind: Kind,
 }
 
 impl Source {
-    /// A path, the URL of a database, or `env:NAME`, which holds one of them.
+    /// Parses a path, the URL of a database, or `env:NAME`, which holds one of them.
     ///
     /// # Errors
-    /// `SPEC` for the URL of something else, and for a variable that is not set.
-    pub(super) fn parse(given: &str, has_query: bool) -> Outcome<Self> {
+    /// `SPEC` for the URL of anything else, and for a variable that is not set.
+    pub(super) fn parse(given: &str, has_query: bool) -> AuditResult<Self> {
         let text = resolve("source", given)?;
         if let Some((scheme, _)) = text.split_once("://") {
             let name = address(&text);
             if !matches!(scheme, "postgresql" | "postgres" | "mysql" | "mariadb") {
                 let why = format!(
-                    "source={name} is no database that can be asked: postgresql://, mysql://. Export its column to a file, as \
-                     frazil merge-audit --help says"
+                    "source={name} is not a supported database: use postgresql:// or mysql://, or export its column to a file, see \
+                     frazil merge-audit --help"
                 );
                 return Err(Error::new(ErrorKind::Spec, why).into());
             }
@@ -61,11 +62,11 @@ impl Source {
             Some("sql") => Kind::Dump(path),
             Some("db" | "sqlite" | "sqlite3") if has_query => Kind::Sqlite(path),
             Some(binary @ ("parquet" | "db" | "sqlite" | "sqlite3" | "gz" | "zst" | "xlsx")) => {
-                return Err(Failure::Input(format!("the source {} is no text: {}", plain(&text), fix(binary))));
+                return Err(failure::input(format!("the source {} is not text: {}", plain(&text), fix(binary))));
             }
             _ => Kind::Text(path),
         };
-        // A name that a shell found may steer a terminal.
+        // A file's name may contain control characters.
         Ok(Source { name: plain(&text), kind })
     }
 
@@ -74,51 +75,51 @@ impl Source {
     }
 
     /// The identity by which the file is recognised later; `None` for a query.
-    pub(super) fn identity(&self) -> Outcome<Option<Identity>> {
+    pub(super) fn identity(&self) -> AuditResult<Option<Identity>> {
         let (Kind::Text(path) | Kind::Csv { path, .. } | Kind::Json(path) | Kind::Dump(path)) = &self.kind else { return Ok(None) };
-        let at = Failure::input(&self.name);
+        let at = failure::unreadable(&self.name);
         if !std::fs::metadata(path).map_err(&at)?.is_file() {
-            let why = "it is not a regular file. An audit looks whether its sources change, and can be resumed: write the IDs to a file";
-            return Err(Failure::Input(format!("the source {} cannot be read: {why}", self.name)));
+            let why = "it is not a regular file, so the audit cannot see whether it changes: write the IDs to a file";
+            return Err(failure::input(format!("the source {} cannot be read: {why}", self.name)));
         }
         let path = std::fs::canonicalize(path).map_err(&at)?;
         Ok(Some(File::open(&path).and_then(|file| identity(&path, &file)).map_err(&at)?))
     }
 
-    /// A file, opened at the identity that it had.
-    pub(super) fn open(&self, path: &Path, expected: &Identity) -> Outcome<File> {
-        let at = Failure::input(&self.name);
+    /// Opens a file and checks that it has the expected identity.
+    pub(super) fn open(&self, path: &Path, expected: &Identity) -> AuditResult<File> {
+        let at = failure::unreadable(&self.name);
         let file = File::open(path).map_err(&at)?;
         self.check(&file, expected)?;
         Ok(file)
     }
 
     /// # Errors
-    /// `INPUT_CHANGED` where the file is no longer what it was.
-    pub(super) fn check(&self, file: &File, expected: &Identity) -> Outcome<()> {
-        let at = Failure::input(&self.name);
+    /// `INPUT_CHANGED` if the file has changed.
+    pub(super) fn check(&self, file: &File, expected: &Identity) -> AuditResult<()> {
+        let at = failure::unreadable(&self.name);
         let now = identity(Path::new(&expected.path), file).map_err(&at)?;
         if now == *expected { Ok(()) } else { self.changed() }
     }
 
-    pub(super) fn changed(&self) -> Outcome<()> {
-        let why = "export to a new file, and audit it once it is complete; of the other sources what was read is kept";
-        Err(Failure::Changed(format!("the source {} changed while it was read: {why}", self.name)))
+    pub(super) fn changed(&self) -> AuditResult<()> {
+        let why = "export to a new file, and audit it once it is complete; the IDs of the other sources are kept";
+        Err(Stop::Failed(code::INPUT_CHANGED, format!("the source {} changed while it was read: {why}", self.name)))
     }
 }
 
 fn fix(ending: &str) -> &'static str {
     match ending {
         "parquet" => "duckdb -csv -c \"select id from 'FILE'\" > ids.csv",
-        "db" | "sqlite" | "sqlite3" => "sqlite3 FILE 'select id from items' > ids.txt, or say --query 'select id from items'",
+        "db" | "sqlite" | "sqlite3" => "sqlite3 FILE 'select id from items' > ids.txt, or use --query 'select id from items'",
         "gz" | "zst" => "unpack it first",
         _ => "save it as CSV, with the ID column as text, or its digits are lost",
     }
 }
 
 /// # Errors
-/// `SPEC` for the same file given twice: each of its IDs would be a duplicate.
-pub(super) fn check_distinct(sources: &[Source], identities: &[Option<Identity>]) -> Outcome<()> {
+/// `SPEC` for a file that is given twice, because each of its IDs would be a duplicate.
+pub(super) fn check_distinct(sources: &[Source], identities: &[Option<Identity>]) -> AuditResult<()> {
     for (later, identity) in identities.iter().enumerate() {
         let Some(identity) = identity else { continue };
         let same = |other: &Identity| match identity.inode {

@@ -1,9 +1,9 @@
-//! Plots as inline SVG: colours come from the page's style, so that they follow light and dark.
+//! Plots as inline SVG. Colours come from the page's style, so that they follow light and dark mode.
 
 use super::progress::grouped;
 use std::fmt::Write;
 
-/// So many series have a colour of their own; the last stands for all others.
+/// The number of series with their own colour; the last colour is for all others.
 pub(super) const COLOURS: usize = 8;
 
 const WIDTH: f64 = 880.0;
@@ -38,7 +38,7 @@ pub(super) fn colour(series: usize) -> usize {
     series.min(COLOURS - 1)
 }
 
-/// The characters that are special in XML.
+/// Escapes the special characters of XML.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -106,7 +106,7 @@ pub(super) fn bars(stacks: &[Stack], series: &[&str], title: &str) -> String {
     svg + "</svg>"
 }
 
-/// Stretches of time in lanes, each series on a line of its own.
+/// Stretches of time in lanes, with one line for each series.
 pub(super) fn lanes(lanes: &[(String, Vec<Stretch>)], ends: (&str, &str), title: &str) -> String {
     let left = label_width(lanes.iter().map(|(label, _)| label.as_str()));
     let inner_width = WIDTH - left - RIGHT;
@@ -157,7 +157,7 @@ fn label_width<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     (longest as f64 * 6.6 + 16.0).clamp(40.0, 330.0)
 }
 
-/// A round number that is not below.
+/// Rounds up to a round number.
 fn nice(most: u64) -> u64 {
     let most = most.max(4);
     let power = 10_u64.pow(most.ilog10());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_leave_their_place() {
+    fn markup_in_names_is_escaped() {
         assert_eq!(escaped("a<b>&\"\n"), "a&lt;b&gt;&amp;&quot;\u{fffd}");
     }
 }

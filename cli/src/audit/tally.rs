@@ -1,13 +1,18 @@
 //! The statistics of all IDs in order: repeats, times, node numbers, sequences.
 
-use super::fields::{Fields, Taken, When};
-use super::record::{Record, Sample};
+use super::fields::{Fields, IdParts, Plausibility};
+use super::hours::{self, Hours, Periods};
+use super::record::{IdRecord, Sample};
 use super::rounding::Marks;
+use foldhash::fast::RandomState;
 use frazil::admin::id_of_bits;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{self, BTreeMap};
+
+type HashMap<K, V> = collections::HashMap<K, V, RandomState>;
+type HashSet<T> = collections::HashSet<T, RandomState>;
 
 const DAY_MS: i64 = 86_400_000;
-/// So many pairs of a node number and a source are told apart.
+/// The number of pairs of a node number and a source that are counted.
 const MOST_NODES: usize = 1 << 20;
 pub(super) const BUCKETS: usize = 64;
 const ROOMY: usize = 1024;
@@ -19,13 +24,13 @@ pub(super) struct Part {
     pub(super) too_wide: Sample,
     pub(super) future: Sample,
     pub(super) early: Sample,
-    /// Numbers as JavaScript prints them after it rounded an ID, beyond those that are a double as they are.
+    /// Numbers as JavaScript prints rounded IDs, except those that are exact doubles.
     pub(super) rounded: Sample,
-    /// Those that are a double as they are, and what that says.
+    /// The evidence of rounding.
     pub(super) doubles: Marks,
     /// IDs above 2^53, which JavaScript would round.
     pub(super) roundable: u64,
-    /// Rows whose ID stands in an earlier row of the same source.
+    /// Rows whose ID occurs in an earlier row of the same source.
     pub(super) repeated: u64,
     /// IDs that an earlier source has.
     pub(super) taken: u64,
@@ -33,7 +38,7 @@ pub(super) struct Part {
     pub(super) times: Option<(i64, i64)>,
 }
 
-/// A node number in a source.
+/// The use of a node number in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Use {
     pub(super) ids: u64,
@@ -41,7 +46,7 @@ pub(super) struct Use {
     pub(super) last_ms: i64,
 }
 
-/// The places of an ID that stands in several rows.
+/// An ID that occurs in several rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Duplicate {
     pub(super) id: u64,
@@ -49,51 +54,62 @@ pub(super) struct Duplicate {
     pub(super) places: Vec<(usize, u64)>,
 }
 
-/// An ID that a source has, and an earlier one too.
+/// An ID that a source shares with an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeat {
     pub(super) id: u64,
     pub(super) source: usize,
 }
 
-/// Adds a record to the lists of duplicates.
+/// The relation of a record to the records before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
-    /// The first place of the ID, where this is its second.
-    pub(super) first: Option<Record>,
+pub(super) struct RecordStatus {
+    /// The first record with the ID, if this is the second.
+    pub(super) first: Option<IdRecord>,
     pub(super) is_duplicate: bool,
-    /// This source has it from here on, and an earlier one has it.
+    /// Set at the first record of a source whose ID an earlier source has.
     pub(super) repeat: Option<Repeat>,
 }
 
+#[derive(Default)]
 pub(super) struct Tally<'a> {
     layouts: &'a [Fields],
     pub(super) parts: Vec<Part>,
     pub(super) nodes: HashMap<(u64, usize), Use>,
-    /// Those of IDs whose time is not plausible.
+    /// The node numbers of IDs whose time is not plausible.
     pub(super) odd_nodes: HashSet<u64>,
-    /// There are more node numbers than are told apart.
+    /// There are more than [`MOST_NODES`] node numbers.
     pub(super) too_many_nodes: bool,
-    /// Days since 1970, and the IDs of each source.
-    pub(super) days: BTreeMap<i64, Vec<u64>>,
+    /// The number of IDs of each source, by days since 1970.
+    pub(super) days: Periods,
+    pub(super) hours: Hours,
     /// The number of sequences of each source in each of the [`BUCKETS`] parts of the range.
     pub(super) sequences: Vec<[u64; BUCKETS]>,
     /// Ticks in which several sources have IDs of a layout's node number.
     pub(super) shared: HashMap<(usize, u64), u64>,
-    /// The tick of each layout, and the node numbers in it.
-    ticks: Vec<(u64, HashMap<u64, Seen>)>,
-    /// The ID at which the stream is, and where it was first.
-    first: Option<Record>,
+    /// The current tick of each layout.
+    ticks: Vec<Tick>,
+    /// The first record with the current ID.
+    first: Option<IdRecord>,
     repeats: u64,
     last_source: usize,
-    /// Different IDs that stand in several rows, and those among them that are in several sources.
+    /// The number of different IDs that occur in several rows, and of those in several sources.
     pub(super) duplicated: u64,
     pub(super) in_several: u64,
     is_in_several: bool,
-    /// The first of them.
+    /// The first duplicates.
     pub(super) examples: Vec<Duplicate>,
     /// The number of IDs that the later of two sources shares with the earlier one.
     pub(super) pairs: BTreeMap<(usize, usize), u64>,
+}
+
+/// The node numbers in a tick.
+#[derive(Clone, Default)]
+struct Tick {
+    tick: u64,
+    /// The node number and the source of the first ID. It is not in `nodes` if the tick has no other ID, as most have.
+    first: Option<(u64, usize)>,
+    nodes: HashMap<u64, Seen>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,41 +118,30 @@ enum Seen {
     Shared,
 }
 
-/// So many duplicates are shown, and so many places of each.
+/// The number of duplicates that are shown, and of the rows of each.
 const SHOWN_DUPLICATES: usize = 100;
 const SHOWN_PLACES: usize = 20;
 
 impl<'a> Tally<'a> {
     pub(super) fn new(layouts: &'a [Fields]) -> Self {
+        let sources = layouts.len();
         Tally {
             layouts,
-            parts: vec![Part::default(); layouts.len()],
-            nodes: HashMap::new(),
-            odd_nodes: HashSet::new(),
-            too_many_nodes: false,
-            days: BTreeMap::new(),
-            sequences: vec![[0; BUCKETS]; layouts.len()],
-            shared: HashMap::new(),
-            ticks: vec![(0, HashMap::new()); layouts.len()],
-            first: None,
-            repeats: 0,
-            last_source: 0,
-            duplicated: 0,
-            in_several: 0,
-            is_in_several: false,
-            examples: Vec::new(),
-            pairs: BTreeMap::new(),
+            parts: vec![Part::default(); sources],
+            sequences: vec![[0; BUCKETS]; sources],
+            ticks: vec![Tick::default(); sources],
+            ..Tally::default()
         }
     }
 
-    /// The parts of the sequence's range that are counted.
+    /// The number of buckets into which the sequence's range is divided.
     pub(super) fn buckets(&self) -> usize {
         BUCKETS.min(1 << self.layouts[0].layout().sequence().bits().min(BUCKETS.ilog2()))
     }
 
-    /// The next record in order.
+    /// Counts the next record in order.
     #[inline]
-    pub(super) fn take(&mut self, record: Record) -> Said {
+    pub(super) fn take(&mut self, record: IdRecord) -> RecordStatus {
         let source = record.source();
         self.parts[source].ids += 1;
         self.rounding(record);
@@ -148,13 +153,13 @@ impl<'a> Tally<'a> {
     }
 
     #[inline]
-    fn rounding(&mut self, record: Record) {
+    fn rounding(&mut self, record: IdRecord) {
         let id = record.id;
         if id > 1 << 53 {
             let part = &mut self.parts[record.source()];
             part.roundable += 1;
             part.doubles.add(record, self.layouts[record.source()].bits());
-            // A rounded number of 18 or 19 digits ends with zeros: most others need no look. What is a double as it is, is no sign.
+            // A rounded number of 18 or 19 digits ends with zeros, so most others are skipped. An exact double is not a sign of rounding.
             let may_be = id < 100_000_000_000_000_000 || id.is_multiple_of(if id < 1_000_000_000_000_000_000 { 10 } else { 100 });
             if may_be && id as f64 as u64 != id && id_of_bits(id).looks_rounded() {
                 part.rounded.add(record);
@@ -163,38 +168,31 @@ impl<'a> Tally<'a> {
     }
 
     #[inline]
-    fn taken(&mut self, record: Record, taken: Taken) {
+    fn taken(&mut self, record: IdRecord, taken: IdParts) {
         let source = record.source();
         let part = &mut self.parts[source];
-        let Taken { tick, unix_ms, node, sequence } = taken;
+        let IdParts { tick, unix_ms, node, sequence } = taken;
         match self.layouts[source].when(unix_ms) {
-            When::Plausible => {}
-            When::Future => {
+            Plausibility::Plausible => {}
+            Plausibility::Future => {
                 part.future.add(record);
                 return self.odd_node(node);
             }
-            When::Early => {
+            Plausibility::Early => {
                 part.early.add(record);
                 return self.odd_node(node);
             }
         }
-        // In order: the first is the earliest.
+        // Records arrive in order, so the first time is the earliest.
         part.times = Some((part.times.map_or(unix_ms, |(first, _)| first), unix_ms));
         let shift = self.layouts[source].layout().sequence().bits().saturating_sub(BUCKETS.ilog2());
         self.sequences[source][(sequence >> shift) as usize] += 1;
-        self.day(source, unix_ms.div_euclid(DAY_MS));
+        let sources = self.parts.len();
+        hours::count(&mut self.days, unix_ms.div_euclid(DAY_MS), source, sources);
+        self.hours.take(unix_ms, source, sources);
         self.node(source, node, unix_ms);
         if self.parts.len() > 1 {
             self.meeting(source, tick, node);
-        }
-    }
-
-    #[inline]
-    fn day(&mut self, source: usize, day: i64) {
-        let sources = self.parts.len();
-        match self.days.last_entry() {
-            Some(mut last) if *last.key() == day => last.get_mut()[source] += 1,
-            _ => self.days.entry(day).or_insert_with(|| vec![0; sources])[source] += 1,
         }
     }
 
@@ -218,17 +216,25 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// True if several sources have IDs of one node number in one tick.
+    /// Counts ticks in which several sources have IDs with one node number.
     #[inline]
     fn meeting(&mut self, source: usize, tick: u64, node: u64) {
         let layout = self.layouts[source].number;
-        let (now, in_tick) = &mut self.ticks[layout];
+        let Tick { tick: now, first, nodes } = &mut self.ticks[layout];
         if tick != *now {
-            *now = tick;
-            // One tick with very many would have each later one clear as much.
-            if in_tick.capacity() > ROOMY { *in_tick = HashMap::new() } else { in_tick.clear() }
+            (*now, *first) = (tick, Some((node, source)));
+            // Clearing costs time in proportion to the capacity, so a map that has grown large is replaced.
+            if nodes.capacity() > ROOMY {
+                *nodes = HashMap::default()
+            } else {
+                nodes.clear()
+            }
+            return;
         }
-        let seen = in_tick.entry(node).or_insert(Seen::In(source));
+        if let Some((node, source)) = first.take() {
+            nodes.insert(node, Seen::In(source));
+        }
+        let seen = nodes.entry(node).or_insert(Seen::In(source));
         if let Seen::In(other) = *seen
             && other != source
         {
@@ -240,16 +246,16 @@ impl<'a> Tally<'a> {
     }
 
     #[inline]
-    fn repeat(&mut self, record: Record) -> Said {
+    fn repeat(&mut self, record: IdRecord) -> RecordStatus {
         let source = record.source();
         let Some(first) = self.first.filter(|first| first.id == record.id) else {
             (self.first, self.repeats, self.last_source, self.is_in_several) = (Some(record), 0, source, false);
-            return Said::default();
+            return RecordStatus::default();
         };
         self.repeats += 1;
-        let mut said = Said { is_duplicate: true, ..Said::default() };
+        let mut status = RecordStatus { is_duplicate: true, ..RecordStatus::default() };
         if self.repeats == 1 {
-            said.first = Some(first);
+            status.first = Some(first);
             self.duplicated += 1;
             if self.examples.len() < SHOWN_DUPLICATES {
                 self.examples.push(Duplicate { id: record.id, places: vec![(first.source(), first.line())] });
@@ -268,8 +274,8 @@ impl<'a> Tally<'a> {
                 self.is_in_several = true;
                 self.in_several += 1;
             }
-            said.repeat = Some(Repeat { id: record.id, source });
+            status.repeat = Some(Repeat { id: record.id, source });
         }
-        said
+        status
     }
 }

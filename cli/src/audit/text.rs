@@ -1,84 +1,86 @@
-//! The summary in a terminal.
+//! The summary as text.
 
-use super::super::screen::{Table, wrapped};
+use super::super::screen::{Screen, Stop, Table, Tone, wrapped};
 use super::findings;
 use super::progress::{counted, grouped};
-use super::result::Audit;
-use frazil::bindings::show_instant;
-use std::fmt::{self, Display, Formatter};
+use super::result::{Audit, dated};
 
-/// So many of each list are shown; the report and its files have the rest.
+/// The number of entries of each list that are shown; the report and its files have the rest.
 const SHOWN: usize = 5;
+const MOST_DUPLICATES: usize = 10;
 
 impl Audit<'_> {
-    /// The table of sources as wide as a terminal, then the findings.
-    pub(super) fn text(&self, width: Option<usize>) -> String {
-        let mut table = Table::new().text_column("source").number_column("IDs").number_column("broken").number_column("nodes");
-        table = table.text_column("first").spare().text_column("last").spare().text_column("order").spare();
-        for (source, (name, reading, part)) in self.sources().enumerate() {
-            let instant = |ms: Option<i64>| ms.map_or_else(|| "-".to_owned(), |ms| show_instant(ms - ms.rem_euclid(1000)));
-            table.row([
-                name.to_owned(),
-                grouped(part.ids),
-                grouped(reading.broken_lines()),
-                grouped(self.nodes(source) as u64),
-                instant(part.times.map(|(first, _)| first)),
-                instant(part.times.map(|(_, last)| last)),
-                findings::order(self.order(source)).to_owned(),
-            ]);
+    /// Prints the table of sources, the findings, and the files that were written.
+    pub(super) fn print(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
+        screen.facts([("layout", self.shown_layouts(dated))])?;
+        screen.print("\n")?;
+        let mut table = Table::new(["source~", "#IDs", "#broken", "#nodes", "first?", "last?", "order?"]);
+        self.rows("-").for_each(|row| table.row(row));
+        screen.table(&table)?;
+        screen.print("\n")?;
+        self.print_findings(screen)?;
+        self.print_duplicates(screen)?;
+        if let Some(remap) = &self.remap {
+            screen.print(&format!("\n{} of {} ({})\n", counted(remap.rows, "new ID"), remap.spec, remap.node))?;
+            remap.files.iter().try_for_each(|file| screen.print(&format!("  {}\n", file.display())))?;
         }
-        format!("layout  {}\n\n{}\n{}", self.shown_layouts(), table.text(width), Told(self))
+        screen.print("\n")?;
+        screen.facts([("report", self.out.join("report.html").display().to_string())])
     }
-}
 
-/// The findings, and the files that were written.
-struct Told<'a>(&'a Audit<'a>);
-
-impl Display for Told<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Told(audit) = self;
-        if audit.is_clean() {
-            writeln!(f, "No findings: {} IDs, none twice.", grouped(audit.ids()))?;
+    fn print_findings(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
+        let width = screen.measure();
+        if self.is_clean() {
+            screen.print(&format!("No findings: {} IDs, none twice.\n", grouped(self.ids())))?;
         }
-        for finding in &audit.findings {
-            write!(f, "{}{}", wrapped(&format!("{}: {}", finding.kind, finding.says), 0, 2), wrapped(finding.fix, 2, 2))?;
-            for example in finding.examples.iter().take(SHOWN) {
-                writeln!(f, "  line {}: {}", example.line, findings::id(audit.layouts[finding.source.unwrap_or(0)].layout(), example.id))?;
+        for (number, finding) in self.findings.iter().enumerate() {
+            if number > 0 {
+                screen.print("\n")?;
             }
-            if let Some(reading) = finding.source.filter(|_| finding.kind == "broken").map(|source| audit.readings[source]) {
+            let kind = screen.paint(Tone::Bad, finding.kind);
+            screen.print(&wrapped(&format!("{kind}: {}", finding.says), 0, 2, width))?;
+            let help = screen.paint(Tone::Help, "help:");
+            screen.print(&wrapped(&format!("{help} {}", finding.fix), 2, 8, width))?;
+            for example in finding.examples.iter().take(SHOWN) {
+                let id = findings::id(self.layouts[finding.source.unwrap_or(0)].layout(), example.id);
+                screen.print(&wrapped(&format!("line {}: {id}", example.line), 2, 4, width))?;
+            }
+            if let Some(reading) = finding.source.filter(|_| finding.kind == "broken").map(|source| self.readings[source]) {
                 for broken in reading.examples.iter().take(SHOWN) {
-                    writeln!(f, "  line {}: {} ({})", broken.line, broken.text, broken.why.meaning())?;
+                    screen.print(&wrapped(&format!("line {}: {} ({})", broken.line, broken.text, broken.why.meaning()), 2, 4, width))?;
                 }
             }
             if finding.kind == "overlap" {
-                for overlap in audit.overlaps.iter().take(SHOWN) {
-                    let sources: Vec<_> = overlap.uses.iter().map(|(source, _)| audit.names[*source]).collect();
-                    let ticks = counted(overlap.ticks, "tick");
-                    writeln!(
-                        f,
-                        "  {}: {}; {ticks} in common",
-                        audit.layouts[overlap.uses[0].0].show_node(overlap.node),
-                        sources.join(", ")
-                    )?;
+                for overlap in self.overlaps.iter().take(SHOWN) {
+                    let sources: Vec<_> = overlap.uses.iter().map(|(source, _)| self.names[*source]).collect();
+                    let node = self.layouts[overlap.uses[0].0].show_node(overlap.node);
+                    let text = format!("{node}: {}; {} in common", sources.join(", "), counted(overlap.ticks, "tick"));
+                    screen.print(&wrapped(&text, 2, 4, width))?;
                 }
             }
         }
-        for note in &audit.notes {
-            write!(f, "{}{}", wrapped(&format!("note: {}", note.says), 0, 2), wrapped(note.fix, 2, 2))?;
+        for note in &self.notes {
+            let head = screen.paint(Tone::Help, "note:");
+            screen.print(&("\n".to_owned() + &wrapped(&format!("{head} {}", note.says), 0, 2, width) + &wrapped(note.fix, 2, 2, width)))?;
         }
-        if audit.tally.duplicated > 0 {
-            writeln!(f, "\n{} in several rows, for example:", counted(audit.tally.duplicated, "different ID"))?;
-            for duplicate in audit.tally.examples.iter().take(SHOWN) {
-                let places: Vec<_> =
-                    duplicate.places.iter().take(SHOWN).map(|(source, line)| format!("{} line {line}", audit.names[*source])).collect();
-                let text = format!("{}: {}", findings::id(audit.layouts[duplicate.places[0].0].layout(), duplicate.id), places.join(", "));
-                f.write_str(&wrapped(&text, 2, 4))?;
-            }
+        Ok(())
+    }
+
+    fn print_duplicates(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
+        let all = self.tally.duplicated;
+        if all == 0 {
+            return Ok(());
         }
-        if let Some(remap) = &audit.remap {
-            writeln!(f, "\n{} of {} ({})", counted(remap.rows, "new ID"), remap.spec, remap.node)?;
-            remap.files.iter().try_for_each(|file| writeln!(f, "  {}", file.display()))?;
+        screen.print(&format!("\n{} in several rows:\n", counted(all, "different ID")))?;
+        for duplicate in self.tally.examples.iter().take(MOST_DUPLICATES) {
+            let places: Vec<_> =
+                duplicate.places.iter().take(SHOWN).map(|(source, line)| format!("{} line {line}", self.names[*source])).collect();
+            let text = format!("{}: {}", findings::id(self.layouts[duplicate.places[0].0].layout(), duplicate.id), places.join(", "));
+            screen.print(&wrapped(&text, 2, 4, screen.measure()))?;
         }
-        writeln!(f, "\nreport  {}", audit.out.join("report.html").display())
+        match all.saturating_sub(MOST_DUPLICATES as u64) {
+            0 => Ok(()),
+            more => screen.print(&format!("  and {} more in {}\n", grouped(more), self.out.join("duplicates.csv").display())),
+        }
     }
 }

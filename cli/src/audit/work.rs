@@ -1,25 +1,22 @@
-//! The folder of an audit that is under way: sorted runs, and a manifest that says what they are.
+//! The folder of an unfinished audit: sorted runs, and a manifest that lists them.
 //!
-//! A run is named in the manifest only once it is complete; so an audit that was killed goes on from there, if its sources are
-//! unchanged. The manifest is replaced as a whole. One audit works in a folder at a time.
+//! The manifest names a run only when it is complete. So an audit that was killed continues from there, if its sources are
+//! unchanged. The manifest is replaced atomically. One audit works in a folder at a time.
 
-use super::failure::{Failure, Outcome};
-use super::reading::{Place, Reading};
+use super::failure::{self, AuditResult};
+use super::reading::{Reading, SourcePosition};
 use super::run::Run;
+use super::whole::AtomicFile;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 const MANIFEST: &str = "manifest.json";
-/// The time for which another program may keep a file from being replaced.
-const HELD: Duration = Duration::from_millis(500);
-/// Tells that a folder is an audit's, too.
+
+/// The lock of the folder. It also marks the folder as an audit's.
 const LOCK: &str = "merge-audit.lock";
 
-/// The identity of a file that is the same, and unchanged.
+/// The identity by which an unchanged file is recognized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub(super) path: String,
@@ -28,54 +25,54 @@ pub(super) struct Identity {
     pub(super) inode: u128,
     pub(super) bytes: u64,
     pub(super) modified_ns: u64,
-    /// The time of its last change of any kind: `cp -p` and `touch` set the other time as they like. 0 where there is no such time.
+    /// The time of the last change of content or metadata, because `cp -p` and `touch` set the other time. 0 if unknown.
     pub(super) changed_ns: i64,
 }
 
 /// The position up to which a source was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
-    /// `None` for a query, which is made anew.
+    /// `None` for a query, which runs again when an audit is resumed.
     pub(super) identity: Option<Identity>,
     pub(super) runs: Vec<Run>,
-    /// The findings in the runs' content, and the position at which they end.
+    /// The reading up to `place`.
     pub(super) reading: Reading,
-    pub(super) place: Place,
+    pub(super) place: SourcePosition,
     pub(super) complete: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Manifest {
     version: String,
-    /// Whatever else a run depends on.
+    /// The options on which the content of a run depends.
     settings: String,
     runs: u64,
     states: Vec<State>,
 }
 
-/// Dropped, it leaves in its folder what a resume can use, if there is anything.
+/// The work of an audit. Dropping it leaves in the folder what a resumed audit can use.
 pub(super) struct Work {
     folder: PathBuf,
     manifest: Manifest,
     is_done: bool,
-    /// Held as long as it is open.
+    /// Locked as long as it is open.
     lock: Option<File>,
 }
 
 impl Work {
-    /// Opens a folder, and takes over what an earlier audit of the same sources has left in it.
+    /// Opens a folder, and continues the work that an earlier audit of the same sources has left in it.
     ///
     /// # Errors
-    /// `OUTPUT`, also where another audit works in it, or it holds something else.
-    pub(super) fn open(folder: &Path, settings: String, identities: Vec<Option<Identity>>) -> Outcome<Self> {
-        fs::create_dir_all(folder).map_err(Failure::output(folder))?;
+    /// `OUTPUT`, also if another audit works in the folder, or it contains other files.
+    pub(super) fn open(folder: &Path, settings: String, identities: Vec<Option<Identity>>) -> AuditResult<Self> {
+        fs::create_dir_all(folder).map_err(failure::unwritable(folder))?;
         check_ours(folder)?;
         let path = folder.join(LOCK);
-        let lock = File::options().create(true).append(true).open(&path).map_err(Failure::output(&path))?;
+        let lock = File::options().create(true).append(true).open(&path).map_err(failure::unwritable(&path))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Failure::Output(format!("another merge-audit works in {}", folder.display()))),
-            Err(TryLockError::Error(error)) => return Err(Failure::output(&path)(error)),
+            Err(TryLockError::WouldBlock) => return Err(failure::output(format!("another merge-audit works in {}", folder.display()))),
+            Err(TryLockError::Error(error)) => return Err(failure::unwritable(&path)(error)),
         }
         let version = env!("CARGO_PKG_VERSION");
         let before = fs::read(folder.join(MANIFEST)).ok().and_then(|bytes| serde_json::from_slice::<Manifest>(&bytes).ok());
@@ -90,7 +87,7 @@ impl Work {
         let runs = before.map_or(0, |manifest| manifest.runs);
         let manifest = Manifest { version: version.to_owned(), settings, runs, states };
         let work = Work { folder: folder.to_owned(), manifest, is_done: false, lock: Some(lock) };
-        // On a disk that is full, this first.
+        // Sweeping first makes room on a full disk.
         work.sweep()?;
         work.save()?;
         Ok(work)
@@ -114,51 +111,52 @@ impl Work {
         format!("run-{}", self.manifest.runs)
     }
 
-    /// A source's further run, if it gave one, and how far it was read.
-    pub(super) fn add(&mut self, source: usize, run: Option<Run>, reading: Reading, place: Place, complete: bool) -> Outcome<()> {
+    /// Adds the next run of a source, if there is one, and the position up to which it was read.
+    pub(super) fn add(
+        &mut self,
+        source: usize,
+        run: Option<Run>,
+        reading: Reading,
+        place: SourcePosition,
+        complete: bool,
+    ) -> AuditResult<()> {
         let state = &mut self.manifest.states[source];
         state.runs.extend(run);
         (state.reading, state.place, state.complete) = (reading, place, complete);
         self.save()
     }
 
-    /// All IDs that were read.
+    /// The number of IDs that were read.
     pub(super) fn ids(&self) -> u64 {
         self.runs().iter().map(|run| run.records).sum()
     }
 
-    /// Those that a resume need not read again.
+    /// The number of IDs that a resumed audit does not read again.
     pub(super) fn kept(&self) -> u64 {
         let files = self.states().iter().filter(|state| state.identity.is_some());
         files.flat_map(|state| &state.runs).map(|run| run.records).sum()
     }
 
-    fn save(&self) -> Outcome<()> {
-        let (new, path) = (self.folder.join("manifest.new"), self.folder.join(MANIFEST));
-        let text = serde_json::to_vec(&self.manifest).map_err(|error| Failure::Output(error.to_string()))?;
-        let write = || {
-            let mut file = File::create(&new)?;
-            file.write_all(&text)?;
-            file.sync_data()?;
-            replace(&new, &path)
-        };
-        write().map_err(Failure::output(&path))
+    fn save(&self) -> AuditResult<()> {
+        let mut file = AtomicFile::create(self.folder.join(MANIFEST))?;
+        file.write(serde_json::to_string(&self.manifest).map_err(|error| failure::output(error.to_string()))?)?;
+        file.finish().map(drop)
     }
 
-    /// Takes away runs that the manifest does not name: they are incomplete, or of sources that have changed.
-    fn sweep(&self) -> Outcome<()> {
+    /// Removes runs that the manifest does not name: they are incomplete, or their sources have changed.
+    fn sweep(&self) -> AuditResult<()> {
         let named = self.runs();
-        for entry in fs::read_dir(&self.folder).map_err(Failure::output(&self.folder))? {
-            let entry = entry.map_err(Failure::output(&self.folder))?;
+        for entry in fs::read_dir(&self.folder).map_err(failure::unwritable(&self.folder))? {
+            let entry = entry.map_err(failure::unwritable(&self.folder))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if is_run(&name) && !named.iter().any(|run| run.name == name) {
-                fs::remove_file(entry.path()).map_err(Failure::output(&entry.path()))?;
+                fs::remove_file(entry.path()).map_err(failure::unwritable(&entry.path()))?;
             }
         }
         Ok(())
     }
 
-    /// The audit is done: nothing of it is left, and nothing else is touched.
+    /// Removes the work of a complete audit, and no other files.
     pub(super) fn remove(mut self) {
         self.is_done = true;
     }
@@ -167,55 +165,44 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         if !self.is_done && self.kept() > 0 {
-            // A half run, where the disk is full.
+            // A full disk may have left a partial run.
             return drop(self.sweep());
         }
-        // What cannot be taken away is in nobody's way.
+        // A file that cannot be removed does no harm.
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if is_run(&name) || [MANIFEST, "repeats", LOCK].contains(&name.as_str()) {
                 drop(fs::remove_file(entry.path()));
             }
         }
-        // Windows keeps the lock's name until it is closed. Whoever makes it anew meanwhile keeps the folder.
+        // Windows keeps the name of the lock until it is closed. If another audit creates it again, the folder stays.
         drop(self.lock.take());
-        // It stays where somebody keeps something else in it.
+        // The folder stays if it contains other files.
         drop(fs::remove_dir(&self.folder));
     }
 }
 
-/// Renames a file over another. On Windows whoever has that one open, as a scanner or a backup does for a moment, may keep it.
-fn replace(new: &Path, path: &Path) -> io::Result<()> {
-    let until = Instant::now() + HELD;
-    loop {
-        match fs::rename(new, path) {
-            Err(_) if cfg!(windows) && Instant::now() < until => thread::sleep(Duration::from_millis(1)),
-            done => return done,
-        }
-    }
-}
-
-/// Returns whether it is the name of a run: `run-7`, `merged-0`.
+/// Returns whether a file's name is that of a run: `run-7`, `merged-0`.
 fn is_run(name: &str) -> bool {
     let number = name.strip_prefix("run-").or_else(|| name.strip_prefix("merged-"));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// # Errors
-/// `OUTPUT` for a folder that holds something else: its files may have the names of runs.
-fn check_ours(folder: &Path) -> Outcome<()> {
+/// `OUTPUT` for a folder with other files, which may have the names of runs.
+fn check_ours(folder: &Path) -> AuditResult<()> {
     let mut is_empty = true;
-    for entry in fs::read_dir(folder).map_err(Failure::output(folder))? {
+    for entry in fs::read_dir(folder).map_err(failure::unwritable(folder))? {
         is_empty = false;
-        if entry.map_err(Failure::output(folder))?.file_name() == LOCK {
+        if entry.map_err(failure::unwritable(folder))?.file_name() == LOCK {
             return Ok(());
         }
     }
     if is_empty {
         return Ok(());
     }
-    let why = "holds something else than an audit's work: name an empty folder, or a new one, with --work";
-    Err(Failure::Output(format!("the folder {} {why}", folder.display())))
+    let why = "contains files that are not an audit's work: name an empty or new folder with --work";
+    Err(failure::output(format!("the folder {} {why}", folder.display())))
 }
 
 #[cfg(test)]

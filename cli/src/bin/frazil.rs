@@ -1,16 +1,16 @@
 //! The command `frazil`: see [`frazil_cli`].
 
-/// Runs before Rust's runtime, which opens `/dev/null` in the place of a closed standard output.
-// SAFETY: the sections hold functions that take no argument and are called once, before `main`; this one makes a system call and stores a flag.
+/// Runs before Rust's runtime, which opens `/dev/null` in place of a closed standard output.
+// SAFETY: the sections contain functions without arguments that are called once, before `main`; this one makes a system call and stores a flag.
 #[cfg(unix)]
 #[used]
 #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
 #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
 static BEFORE_MAIN: extern "C" fn() = {
-    extern "C" fn look() {
-        frazil_cli::look_at_output();
+    extern "C" fn note() {
+        frazil_cli::note_closed_output();
     }
-    look
+    note
 };
 
 fn main() {

@@ -24,7 +24,7 @@ pub(super) fn words(line: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns whether a run of digits is a number of its own: not negative, no part of a fraction, and not the last group of a UUID.
+/// Returns whether a run of digits is a separate integer: not negative, not part of a fraction, and not the last group of a UUID.
 pub(super) fn is_integer(line: &[u8], word: &Range<usize>) -> bool {
     let digit_at = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
     let before = word.start.checked_sub(1).map(|at| line[at]);
@@ -44,7 +44,7 @@ pub(super) fn is_integer(line: &[u8], word: &Range<usize>) -> bool {
     !ends_uuid
 }
 
-/// Tells a hyphen between two words from the sign of a number, by the byte before it.
+/// Distinguishes a hyphen between two words from a sign, by the byte before it.
 fn joins(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-_.)]}>".contains(&byte)
 }

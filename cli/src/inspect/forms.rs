@@ -1,4 +1,4 @@
-//! The possible forms of a text: a number in some form, or an ID of 96 bits and more.
+//! The possible formats of a text: a number, or an ID of 96 bits and more.
 
 use super::super::screen::grouped;
 use super::others::{self, Other};
@@ -7,15 +7,15 @@ use frazil::{Id, TextFormat};
 
 /// The value of the text.
 pub(super) enum Form {
-    /// A number, how it is written, how seldom such a text would be written so by chance, and the system that what is around it names.
+    /// A number, its format, the probability that a text in this format is meant, and the system that the context names.
     Number { id: Id, how: &'static str, chance: f64, of: Option<&'static str> },
-    /// A number that is no ID, and why.
+    /// The reason why a number is not an ID.
     NoId(String),
     /// An ID of another kind.
     Other(Other),
 }
 
-/// The forms of a number that has been a double, and of one that is written as a float is, with all of its digits.
+/// The formats of a number printed from a double, and of one written like a float with all of its digits.
 pub(super) const DOUBLE: &str = "a double";
 pub(super) const FLOAT: &str = "a float";
 
@@ -24,9 +24,9 @@ const BASE64URL: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 /// The shortcode of an Instagram post since 2015, with letters of both cases.
 const SHORTCODE: usize = 11;
 
-/// Everything that the text may be; nothing where it is no ID at all.
+/// Returns all possible meanings of a text, or none if it is not an ID.
 pub(super) fn forms(whole: &str) -> Vec<Form> {
-    let Found { text, of, shortcode } = found(whole);
+    let Extracted { text, of, shortcode } = found(whole);
     let is_none = |text: &str| read(text.as_bytes()) == Written::Refused(Reason::NotANumber);
     // NumberLong("1"), ="1"
     let text = if is_none(text) && !is_none(whole) { whole } else { text };
@@ -51,17 +51,17 @@ pub(super) fn forms(whole: &str) -> Vec<Form> {
 }
 
 /// The ID in a text, and the system that the rest of it names.
-struct Found<'a> {
+struct Extracted<'a> {
     text: &'a str,
     of: Option<&'static str>,
-    /// It is one of Instagram's shortcodes.
+    /// True for a shortcode of Instagram.
     shortcode: bool,
 }
 
-/// Takes away what a log, a JSON text, a program, a chat or an address has around an ID.
-fn found(text: &str) -> Found<'_> {
+/// Extracts an ID from its context in a log, JSON, source code, a chat or a URL.
+fn found(text: &str) -> Extracted<'_> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || "\"'`,;()[]".contains(c));
-    let of_discord = |text| Found { text, of: Some("discord"), shortcode: false };
+    let of_discord = |text| Extracted { text, of: Some("discord"), shortcode: false };
     // <@ID>, <@!ID>, <@&ID>, <#ID>, <:name:ID>, <a:name:ID>, </command:ID>
     if let Some(inner) = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'))
         && let Some(at) = inner.rfind(|c: char| !c.is_ascii_digit())
@@ -76,7 +76,7 @@ fn found(text: &str) -> Found<'_> {
         return in_address(&host.to_ascii_lowercase(), path.split(['?', '#']).next().unwrap_or_default());
     }
     let text = text.trim_matches(['<', '>', '@', '#']);
-    let plain = |text, of| Found { text, of, shortcode: false };
+    let plain = |text, of| Extracted { text, of, shortcode: false };
     match (text.strip_prefix("urn:li:").and_then(|urn| urn.split_once(':')), text.split_once('_')) {
         (Some((_, id)), _) => plain(id, Some("LinkedIn")),
         // A media ID of Instagram, and its owner's.
@@ -85,16 +85,16 @@ fn found(text: &str) -> Found<'_> {
     }
 }
 
-/// The last ID in an address's path.
-fn in_address<'a>(host: &str, path: &'a str) -> Found<'a> {
+/// Extracts the last ID in the path of a URL.
+fn in_address<'a>(host: &str, path: &'a str) -> Extracted<'a> {
     let is_of = |site: &str| host == site || host.strip_suffix(site).is_some_and(|sub| sub.ends_with('.'));
     let parts = || path.split('/').filter(|part| !part.is_empty());
     if is_of("instagram.com")
         && let Some(code) = parts().skip_while(|part| !matches!(*part, "p" | "reel" | "reels" | "tv")).nth(1)
     {
-        return Found { text: code, of: Some("instagram"), shortcode: true };
+        return Extracted { text: code, of: Some("instagram"), shortcode: true };
     }
-    // LinkedIn's addresses have words in front of an ID, and a few letters behind it.
+    // LinkedIn's URLs have words before an ID, and a few letters after it.
     let mut numbers = path.split(|c: char| !c.is_ascii_digit()).filter(|number| number.len() >= 15);
     let text = numbers.next_back().or_else(|| parts().next_back()).unwrap_or_default();
     let of = match () {
@@ -103,11 +103,11 @@ fn in_address<'a>(host: &str, path: &'a str) -> Found<'a> {
         () if is_of("instagram.com") => Some("instagram"),
         () if is_of("linkedin.com") => Some("LinkedIn"),
         () if is_of("bsky.app") => Some("Bluesky"),
-        // Gab is a fork of it; others are known by their paths: /@user/ID, /users/user/statuses/ID.
+        // Gab is a fork of Mastodon; other servers are recognized by their paths: /@user/ID, /users/user/statuses/ID.
         () if is_of("gab.com") || path.starts_with('@') || parts().any(|part| part == "statuses") => Some("Mastodon"),
         () => None,
     };
-    Found { text, of, shortcode: false }
+    Extracted { text, of, shortcode: false }
 }
 
 pub(super) fn is_number(text: &str) -> bool {
@@ -118,7 +118,7 @@ fn has_letters_of_both_cases(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_lowercase()) && text.bytes().skip(1).any(|b| b.is_ascii_uppercase())
 }
 
-/// The media ID that a shortcode of Instagram stands for.
+/// Decodes the media ID of a shortcode of Instagram.
 fn shortcode_of(text: &str) -> Option<Form> {
     let bytes: [u8; 8] = others::bytes(text, BASE64URL, |character| character)?;
     let id = i64::try_from(u64::from_be_bytes(bytes)).ok().and_then(|number| Id::new(number).ok())?;
@@ -141,7 +141,7 @@ fn numbers(text: &str) -> Vec<Form> {
             forms.push(of_unsigned(number, how));
         }
         Written::Refused(Reason::Negative) if text.parse() == Ok(i32::MIN) => {
-            return vec![Form::NoId("the least integer of 32 bits: a program whose integers have 32 bits has lost the ID".to_owned())];
+            return vec![Form::NoId("the least 32-bit integer: a program with 32-bit integers has lost the ID".to_owned())];
         }
         Written::Refused(Reason::Negative) => {
             let digits = text.trim_start_matches('-').len();
@@ -156,10 +156,10 @@ fn numbers(text: &str) -> Vec<Form> {
             let number = text.trim_start_matches('0');
             return vec![match number.parse::<u64>() {
                 Ok(number) => of_unsigned(number, "decimal"),
-                Err(_) => Form::NoId(format!("a number of {} digits, more than 64 bits hold: an ID is at most {}", number.len(), i64::MAX)),
+                Err(_) => Form::NoId(format!("a number of {} digits, more than 64 bits: an ID is at most {}", number.len(), i64::MAX)),
             }];
         }
-        // Hex may have an e between digits.
+        // Hexadecimal digits include e.
         Written::Refused(reason) if reason.is_lossy() && text.contains(['.', ',', '+']) => return scientific(text),
         Written::Refused(reason) if matches!(reason, Reason::Ambiguous | Reason::Null | Reason::NotWhole) => {
             return vec![Form::NoId(reason.meaning().to_owned())];
@@ -168,7 +168,7 @@ fn numbers(text: &str) -> Vec<Form> {
     }
     for (format, how) in [(TextFormat::Hex, "hex"), (TextFormat::Base32, "base32"), (TextFormat::Base62, "base62")] {
         let Ok(id) = Id::parse(text, format) else { continue };
-        // A text of digits alone is decimal, or one of many that happens to have no letter.
+        // A text of digits alone is probably decimal, but may be in another base without letters.
         let letters = match format {
             TextFormat::Hex => 16.0_f64,
             TextFormat::Base32 => 32.0,
@@ -177,7 +177,7 @@ fn numbers(text: &str) -> Vec<Form> {
         let chance = if digits { (10.0 / letters).powi(format.width() as i32) } else { 1.0 };
         forms.push(Form::Number { id, how, chance, of: None });
     }
-    // A TID of Bluesky. Crockford's alphabet has most of its letters, and others.
+    // A TID of Bluesky, whose alphabet overlaps Crockford's.
     if text.len() == TextFormat::Base32.width() && text.bytes().all(|byte| TID.contains(&byte)) {
         let number = text.bytes().fold(0_u64, |number, byte| number << 5 | TID.iter().position(|digit| *digit == byte).unwrap_or(0) as u64);
         forms.extend(i64::try_from(number).ok().and_then(|number| Id::new(number).ok()).map(|id| Form::Number {
@@ -187,10 +187,15 @@ fn numbers(text: &str) -> Vec<Form> {
             of: Some("Bluesky"),
         }));
     }
-    // Leading zeros that were not written.
+    // Hexadecimal without leading zeros.
     if forms.is_empty() && (14..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()) {
         forms.extend(u64::from_str_radix(text, 16).ok().map(|number| of_unsigned(number, "hex")));
     }
+    // With any prefix.
+    let prefix = text.rfind('_').map_or("", |end| &text[..=end]);
+    let chance = if digits { (10.0_f64 / 32.0).powi(14) } else { 1.0 };
+    let id = Id::parse_prefixed(text, prefix, TextFormat::Check).ok();
+    forms.extend(id.map(|id| Form::Number { id, how: "base32 with a check symbol", chance, of: None }));
     forms
 }
 
@@ -198,13 +203,13 @@ fn of_unsigned(number: u64, how: &'static str) -> Form {
     match i64::try_from(number).ok().and_then(|number| Id::new(number).ok()) {
         Some(id) => Form::Number { id, how, chance: 1.0, of: None },
         None => Form::NoId(format!(
-            "a number of 64 bits, which no ID of 63 is: the signed integer {}; a hash, a random number, or a layout that uses the sign bit",
+            "a number of 64 bits, but IDs have 63: the signed integer {}; a hash, a random number, or a layout that uses the sign bit",
             number as i64
         )),
     }
 }
 
-/// Reads an ID of which a spreadsheet, or a program that prints doubles, has left some digits.
+/// Parses an ID that has lost digits in a spreadsheet, or in a program that prints doubles.
 fn scientific(text: &str) -> Vec<Form> {
     let text: String = text
         .rsplit('(')
@@ -217,13 +222,13 @@ fn scientific(text: &str) -> Vec<Form> {
     let left = text.split(['e', 'E']).next().unwrap_or_default().bytes().filter(u8::is_ascii_digit).count();
     let id = text.parse().ok().filter(|number| (0.0..9.2e18).contains(number)).map(|number: f64| number as i64);
     let Some(id) = id.and_then(|number| Id::new(number).ok()) else { return Vec::new() };
-    // Fewer digits than a double has: the rest is lost.
+    // With fewer digits than a double has, the rest is lost.
     if left < 15 {
         let range = rounding::find(id.get() as u64).map_or_else(String::new, |rounded| {
-            format!(". {} IDs begin with them, {} to {}", grouped(rounded.count()), rounded.origins.start(), rounded.origins.end())
+            format!(". {} IDs begin with these digits, {} to {}", grouped(rounded.count()), rounded.origins.start(), rounded.origins.end())
         });
         return vec![Form::NoId(format!(
-            "a number that a spreadsheet or a double made of an ID: {left} of its digits are left, and the others cannot be found again{range}"
+            "an ID that a spreadsheet or a double has shortened: {left} of its digits are left, and the others are lost{range}"
         ))];
     }
     vec![Form::Number { id, how: DOUBLE, chance: 1.0, of: None }]

@@ -9,15 +9,15 @@ const OBJECT_ID: usize = 24;
 const BASE32: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// An ID that is no number of 64 bits.
+/// An ID of more than 64 bits.
 pub(super) struct Other {
     pub(super) kind: String,
-    /// The time that is in it (Unix ms).
+    /// The time in the ID (Unix ms).
     pub(super) unix_ms: Option<i64>,
     pub(super) about: String,
 }
 
-/// The kinds of such an ID that a text may be.
+/// Returns the possible meanings of a text as such an ID.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Other> {
     [uuid(text), object_id(text), ulid(text), ksuid(text)].into_iter().flatten()
 }
@@ -26,20 +26,20 @@ fn uuid(text: &str) -> Option<Other> {
     let id = parse_uuid(text).ok()?;
     let version = id.get_version_num();
     let (kind, about) = match version {
-        _ if id == Uuid::nil() => ("the nil UUID".to_owned(), "all bits are 0: it stands for no ID"),
-        _ if id == Uuid::max() => ("the max UUID".to_owned(), "all bits are 1: it stands for no ID"),
+        _ if id == Uuid::nil() => ("the nil UUID".to_owned(), "all bits are 0: it means that an ID is missing"),
+        _ if id == Uuid::max() => ("the max UUID".to_owned(), "all bits are 1: it is not the ID of anything"),
         _ if id.get_variant() != uuid::Variant::RFC4122 => {
-            ("a UUID of another variant".to_owned(), "no RFC 9562: an old Microsoft or Apollo GUID, or random bytes")
+            ("a UUID of another variant".to_owned(), "not defined by RFC 9562: an old Microsoft or Apollo GUID, or random bytes")
         }
         1 => ("a UUID of version 1".to_owned(), "time, clock sequence and the address of a network card"),
         2 => ("a UUID of version 2".to_owned(), "DCE security, with a local user's number"),
-        3 => ("a UUID of version 3".to_owned(), "MD5 of a name: it holds no time"),
-        4 => ("a UUID of version 4".to_owned(), "122 random bits: it holds no time"),
-        5 => ("a UUID of version 5".to_owned(), "SHA-1 of a name: it holds no time"),
+        3 => ("a UUID of version 3".to_owned(), "MD5 of a name, without a time"),
+        4 => ("a UUID of version 4".to_owned(), "122 random bits, without a time"),
+        5 => ("a UUID of version 5".to_owned(), "SHA-1 of a name, without a time"),
         6 => ("a UUID of version 6".to_owned(), "version 1 with the time in front"),
         7 => ("a UUID of version 7".to_owned(), "Unix milliseconds, then 74 random bits"),
-        8 => ("a UUID of version 8".to_owned(), "its bits mean what its maker says"),
-        _ => (format!("a UUID of version {version}"), "no version of RFC 9562: random bytes, perhaps"),
+        8 => ("a UUID of version 8".to_owned(), "a custom format"),
+        _ => (format!("a UUID of version {version}"), "RFC 9562 does not define this version: random bytes, perhaps"),
     };
     Some(Other { kind, unix_ms: uuid_unix_ms(id).ok(), about: about.to_owned() })
 }
@@ -50,7 +50,7 @@ fn object_id(text: &str) -> Option<Other> {
     Some(Other { kind: "an ObjectId of MongoDB".to_owned(), unix_ms: Some(id.unix_ms()), about })
 }
 
-/// The bits of a text in a base of digits, as `BYTES` bytes; `None` where they hold no such number.
+/// Decodes a text in the base of an alphabet to `BYTES` bytes. `None` if the number is too large.
 pub(super) fn bytes<const BYTES: usize>(text: &str, alphabet: &[u8], digit: impl Fn(u8) -> u8) -> Option<[u8; BYTES]> {
     let mut bytes = [0_u8; BYTES];
     for character in text.bytes() {

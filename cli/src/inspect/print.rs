@@ -1,15 +1,15 @@
-//! An inspection in words, and for programs.
+//! The output of an inspection, as text and as JSON.
 
 use super::super::decode::note;
 use super::super::screen::{Screen, Stop, Tone, grouped, plain, wrapped};
 use super::forms::Form;
 use super::others::Other;
-use super::{DAY_MS, Inspection, LEAST, MOST_ORIGINS, Number, Reading, Rounded, ago, bits};
+use super::{DAY_MS, Inspection, Interpretation, LEAST, MOST_ORIGINS, Number, Rounded, ago, bits};
 use frazil::bindings::show_instant;
 use frazil::{Id, Parts, TextFormat};
 use serde_json::{Map, Value, json};
 
-/// So many readings are printed; JSON has them all.
+/// The number of readings that are printed; JSON has them all.
 const SHOWN: usize = 5;
 
 impl Inspection {
@@ -31,7 +31,7 @@ impl Inspection {
                 json!({ "id": id.to_string(), "written": how, "forms": forms(*id), "rounded": rounded })
             })
             .collect();
-        let readings: Vec<_> = self.readings.iter().map(Reading::json).collect();
+        let readings: Vec<_> = self.readings.iter().map(Interpretation::json).collect();
         let others: Vec<_> = self
             .others
             .iter()
@@ -52,10 +52,10 @@ impl Inspection {
         for other in &self.others {
             let text = match other {
                 Form::Other(Other { kind, unix_ms, about }) => {
-                    let time = unix_ms.map_or_else(String::new, |ms| format!("\n  {}, {}", show_instant(ms), ago(ms, self.now_ms)));
-                    format!("  {kind}: {about}{time}\n")
+                    let time = unix_ms.map_or_else(String::new, |ms| format!("  {}, {}\n", show_instant(ms), ago(ms, self.now_ms)));
+                    format!("{}{time}", wrapped(&format!("{kind}: {about}"), 2, 2, screen.measure()))
                 }
-                Form::NoId(why) => format!("  {why}\n"),
+                Form::NoId(why) => wrapped(why, 2, 2, screen.measure()),
                 Form::Number { .. } => continue,
             };
             screen.print(&text)?;
@@ -70,17 +70,18 @@ impl Inspection {
             reading.print(self.now_ms, several, screen)?;
         }
         if !self.numbers.is_empty() && self.none >= LEAST {
-            screen.print(&format!("\n     none of these ({}): another system, a random number or a hash\n", percent(self.none)))?;
+            let none = format!("none of these ({}): an unknown system, a random number or a hash", percent(self.none));
+            screen.print(&format!("\n{}", wrapped(&none, 5, 5, screen.measure())))?;
         }
         let first: Vec<_> = self.readings.iter().filter(|reading| reading.rank == 1).collect();
         let note = if !first.is_empty() && first.iter().all(|reading| reading.is_at_the_epoch()) {
-            "Numbers as small as this lie at the beginning of every layout. Most of them are plain counters: AUTO_INCREMENT, a sequence, a segment."
+            "Numbers this small are at the beginning of every layout. Most of them are plain counters: AUTO_INCREMENT, a sequence, a segment."
         } else if first.len() > 1 {
-            "Nothing tells the readings of rank 1 apart but their times: take the one that agrees with what you know, such as the date of the row."
+            "The readings of rank 1 are about equally likely: choose the one whose time matches what you know, such as the date of the row."
         } else {
             return Ok(());
         };
-        screen.print(&format!("\n{}", wrapped(note, 2, 2)))?;
+        screen.print(&format!("\n{}", wrapped(note, 2, 2, screen.measure())))?;
         Ok(())
     }
 }
@@ -93,18 +94,19 @@ impl Number {
             [TextFormat::Base62, TextFormat::Base32, TextFormat::Hex].map(|format| format!("{} {}", format.name(), id.text(format)));
         let (whole, noun) =
             (if *how == "decimal" { String::new() } else { format!(" in {how}: {id}") }, if bits == 1 { "bit" } else { "bits" });
-        screen.print(&format!("  a number of {bits} {noun}{whole}\n  {}\n", forms.join(", ")))?;
+        screen.print(&format!("  a number of {bits} {noun}{whole}\n{}", wrapped(&forms.join(", "), 2, 2, screen.measure())))?;
         let Some(rounded @ Rounded { share, found, named }) = rounded else { return Ok(()) };
         let (count, first, last) = (grouped(found.count()), found.origins.start(), found.origins.end());
         if !rounded.is_noticed() {
             let text = format!(
-                "a double holds it, as it holds every ID that ends with zeros: it may also be rounded, {count} IDs become it, {first} to {last}"
+                "it fits a double, like every ID that ends with enough zeros. If it was rounded, {count} IDs become it, {first} to {last}"
             );
-            return screen.print(&wrapped(&screen.paint(Tone::Quiet, &text), 2, 2));
+            return screen.print(&wrapped(&screen.paint(Tone::Quiet, &text), 2, 2, screen.measure()));
         }
         let verdict = if *share >= 0.5 { "was probably rounded" } else { "may have been rounded" };
         let text = screen.paint(Tone::Warn, &format!("it {verdict} {} ({})", found.by(), percent(*share)));
-        screen.print(&format!("  {text}: {count} IDs become this number,\n  {first} to {last}\n"))?;
+        let text = format!("{text}: {count} IDs become this number, {first} to {last}");
+        screen.print(&wrapped(&text, 2, 2, screen.measure()))?;
         if let Some(parts) = named {
             screen.print(&format!("  the likeliest by far: {}  {}\n", parts.id(), note(parts)))?;
         }
@@ -112,7 +114,7 @@ impl Number {
     }
 }
 
-impl Reading {
+impl Interpretation {
     fn json(&self) -> Value {
         let fields = |parts: &Parts| {
             let fields: Map<_, _> = parts.fields().map(|(name, value)| (name.to_owned(), json!(value))).collect();
@@ -139,20 +141,22 @@ impl Reading {
         let tone = if self.rank == 1 { Tone::Good } else { Tone::Quiet };
         let name = screen.paint(tone, name);
         screen.print(&format!("\n  {}. {name} ({}{how})\n", self.rank, percent(self.share)))?;
-        screen.print(&format!("     {}, {}\n     {}\n", show_instant(parts.unix_ms()), ago(parts.unix_ms(), now_ms), in_words(parts)))?;
+        let time = format!("{}, {}", show_instant(parts.unix_ms()), ago(parts.unix_ms(), now_ms));
+        screen.print(&wrapped(&time, 5, 5, screen.measure()))?;
+        screen.print(&wrapped(&in_words(parts), 5, 5, screen.measure()))?;
         for (name, parts) in &self.systems[1..] {
-            screen.print(&format!("     the same bits are {name}'s: {}\n", in_words(parts)))?;
+            screen.print(&wrapped(&format!("the same bits are {name}'s: {}", in_words(parts)), 5, 5, screen.measure()))?;
         }
         for (word, reasons) in [("for", &self.reasons), ("against", &self.doubts)] {
             if !reasons.is_empty() {
-                let text = wrapped(&format!("{word:<7} {}", reasons.join("; ")), 5, 13);
+                let text = wrapped(&format!("{word:<7} {}", reasons.join("; ")), 5, 13, screen.measure());
                 screen.print(&screen.paint(Tone::Quiet, &text))?;
             }
         }
         Ok(())
     }
 
-    /// True if its time is that of every small number.
+    /// Returns whether the time is at the epoch, as for every small number.
     fn is_at_the_epoch(&self) -> bool {
         self.since_epoch_ms < DAY_MS
     }

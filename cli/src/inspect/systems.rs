@@ -1,4 +1,4 @@
-//! The systems whose IDs may be met: the presets, and others with other epochs or widths.
+//! The known systems: the presets, and others with other epochs or widths.
 
 use frazil::admin::{Policies, Start, id_of_bits, of_layout, spec_error};
 use frazil::bindings::parse_instant;
@@ -6,27 +6,27 @@ use frazil::{Id, Layout, Result};
 
 /// The values of a system's node fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Nodes {
+pub(super) enum NodeHabit {
     /// Counted from 0.
     Counted,
-    /// Taken from addresses or hashes, so that each value is as likely; a third of them are counted all the same.
+    /// Derived from addresses or hashes, so that all values are equally likely; a third of the systems count anyway.
     Spread,
-    /// Random, or as good as that.
+    /// Random, or practically random.
     Any,
-    /// Numbers in the first field that are known, and any in the others.
+    /// Known numbers in the first field, and any in the others.
     Among(&'static [u64]),
 }
 
 /// The values of a system's sequence.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sequence {
+pub(super) enum SequenceHabit {
     /// Begins in each tick where the policy `start` says.
     Starts,
-    /// Counts on through some ticks, and begins anew after a while.
+    /// Continues across ticks, and is reset after some time.
     CountsOn,
-    /// Counts on through all ticks.
+    /// Continues across all ticks.
     Rounds,
-    /// Random, or as good as that.
+    /// Random, or practically random.
     Any,
 }
 
@@ -35,15 +35,15 @@ pub(in super::super) struct System {
     moved: Option<Moved>,
     pub(in super::super) layout: Layout,
     pub(super) start: Start,
-    pub(super) nodes: Nodes,
-    pub(super) sequence: Sequence,
-    /// The frequency with which one of its IDs is asked about, beside the others.
+    pub(super) nodes: NodeHabit,
+    pub(super) sequence: SequenceHabit,
+    /// The relative frequency with which its IDs are inspected.
     pub(super) weight: f64,
-    /// Its IDs are seen by the public, in addresses and APIs, and not only by those who run it.
+    /// True if its IDs are public, in URLs and APIs.
     pub(super) is_public: bool,
-    /// The time of its first ID; before, none was made.
+    /// The time of its first ID.
     pub(super) begin_ms: i64,
-    /// The time of its last one, if it has ended.
+    /// The time of its last ID, if it has ended.
     pub(super) end_ms: Option<i64>,
 }
 
@@ -66,12 +66,12 @@ Mastodon|time:47@1ms sequence:16 epoch:1970-01-01|any|any|0.3|2016-10-06
 LinkedIn|time:41@1ms rest:10 sequence:12 epoch:1970-01-01|any|any|0.3|2013-01-01
 Bluesky|time:43@1ms us:10 sequence:10 epoch:1970-01-01|any|any|0.3|2022-11-01";
 
-/// The systems whose IDs are met by those who run them, in the same form.
+/// The systems whose IDs are private, in the same format.
 ///
-/// Many a library counts from Twitter's epoch: github.com/bwmarrin/snowflake, Hutool. ShardingSphere counts from midnight in the JVM's zone,
+/// Many libraries count from Twitter's epoch: github.com/bwmarrin/snowflake, Hutool. ShardingSphere counts from midnight in the JVM's zone,
 /// and UidGenerator's README is in UTC+8. Sonyflake takes the lower half of a private address, unless the program gives another; version 1
 /// had its default StartTime. CosId: CosId.COSID_EPOCH. TSID: github.com/f4b6a3/tsid-creator, and Hypersistence TSID, whose counter begins
-/// at random. Those since 1970 are written at home. pgEdge: snowflake.c, and its older pages. InfluxDB: pkg/snowflake. Hazelcast:
+/// at random. Those since 1970 are custom code. pgEdge: snowflake.c, and its older pages. InfluxDB: pkg/snowflake. Hazelcast:
 /// FlakeIdGeneratorConfig.java. RisingWave: row_id.rs. Pixelfed: SnowflakeService.php. DolphinScheduler: CodeGenerateUtils.java. TiDB:
 /// tikv's physicalShiftBits. Yitter: IdGeneratorOptions. Seata: IdWorker.java. CAP: ISnowflakeId.Default.cs. Nextcloud:
 /// SnowflakeGenerator.php. Sentry: snowflake.py.
@@ -111,14 +111,14 @@ Nextcloud|time:41@1ms server:9 cli:1 sequence:12 epoch:2025-10-01|counted|starts
 Sentry|time:32@1s region:12 sequence:4 epoch:2022-04-26|counted|starts|0.02|2022-06-01
 UUID_SHORT|time:32@1s server:7 sequence:24 epoch:1970-01-01|counted|counts on|0.002|2010-01-01";
 
-/// The bits of systems whose IDs do not begin with whole milliseconds or seconds. They are read, and never minted.
+/// The bit order of a system whose IDs do not begin with whole milliseconds or seconds. Such IDs are decoded, and never minted.
 #[derive(Clone, Copy)]
 struct Moved {
-    /// Moves the bits to where `layout` has them; `None` for a number that the system cannot make.
+    /// Moves the bits to their positions in `layout`; `None` for a number that the system cannot make.
     read: fn(u64) -> Option<u64>,
-    /// Moves them back, where its IDs are in order of time below the bits in front.
+    /// Moves the bits back, if the IDs are in order of time below their first bits.
     back: Option<fn(u64) -> u64>,
-    /// The order in which its IDs have them.
+    /// The order of the fields in the IDs.
     order: &'static str,
 }
 
@@ -126,7 +126,7 @@ fn moved(name: &str) -> Option<Moved> {
     type Read = fn(u64) -> Option<u64>;
     type Back = Option<fn(u64) -> u64>;
     let (read, back, order): (Read, Back, _) = match name {
-        // Seata reads the clock at its start, and counts on from there.
+        // Seata reads the clock at its start, and counts from there.
         "Seata" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1588435200000"),
         "CAP" => (node_first, Some(without_node), "worker:10 time:41@1ms sequence:12 epoch:1288834974657"),
         "Bluesky" => (
@@ -149,7 +149,7 @@ fn moved(name: &str) -> Option<Moved> {
             Some(|bits| ((bits >> 22) / 1000) << 32 | ((bits >> 22) % 1000) << 22 | bits & 0x3f_ffff),
             "seconds:31@1s milliseconds:10 server:9 cli:1 sequence:12 epoch:2025-10-01",
         ),
-        // The version is a constant, its bits mirrored.
+        // The version is constant, with its bits reversed.
         "Sentry" => (
             |id| (id >> 48 == 16).then_some(id & 0xffff_ffff_ffff),
             Some(|bits| 16 << 48 | bits),
@@ -179,7 +179,7 @@ fn row_id(id: u64) -> Option<u64> {
 }
 
 impl System {
-    /// An ID with its bits where `layout` has them.
+    /// Moves the bits of an ID to their positions in `layout`.
     pub(in super::super) fn read(&self, id: Id) -> Option<Id> {
         match self.moved {
             None => Some(id),
@@ -187,12 +187,12 @@ impl System {
         }
     }
 
-    /// The order of the fields, where it is not that of `layout`.
+    /// The order of the fields, if it differs from `layout`.
     pub(in super::super) fn order(&self) -> Option<&'static str> {
         self.moved.map(|moved| moved.order)
     }
 
-    /// The bits of `layout` where its IDs have them, and the bits below a node number in front of the time.
+    /// Moves bits from their positions in `layout` to those in the IDs. Also returns the mask below a node number in front of the time.
     ///
     /// # Errors
     /// `SPEC` for a system whose IDs are not in order of time.
@@ -205,7 +205,7 @@ impl System {
     }
 }
 
-/// The layout of a preset, of fields or of a spec; or of a system that is read, and never minted.
+/// Parses the layout of a preset, of fields or of a spec, or finds the layout of a known system.
 ///
 /// # Errors
 /// As [`of_layout`].
@@ -217,10 +217,10 @@ pub(in super::super) fn layout_of(text: &str) -> Result<(Layout, Option<System>)
     }
 }
 
-/// All of them; the more usual ones first where nothing else tells them apart.
+/// Returns all systems; among equals, the more usual ones come first.
 ///
 /// # Errors
-/// None but a mistake in the tables.
+/// Only for a mistake in the tables.
 pub(super) fn all() -> Result<Vec<System>> {
     let rows = PUBLIC.lines().map(|row| (row, true)).chain(PRIVATE.lines().map(|row| (row, false)));
     rows.map(|(row, is_public)| parse(row, is_public)).collect()
@@ -240,17 +240,17 @@ fn parse(row: &'static str, is_public: bool) -> Result<System> {
         layout,
         start,
         nodes: match *nodes {
-            "counted" => Nodes::Counted,
-            "spread" => Nodes::Spread,
-            "before 2015" => Nodes::Among(DATACENTERS_BEFORE_2015),
-            "since 2015" => Nodes::Among(DATACENTERS),
-            _ => Nodes::Any,
+            "counted" => NodeHabit::Counted,
+            "spread" => NodeHabit::Spread,
+            "before 2015" => NodeHabit::Among(DATACENTERS_BEFORE_2015),
+            "since 2015" => NodeHabit::Among(DATACENTERS),
+            _ => NodeHabit::Any,
         },
         sequence: match *sequence {
-            "starts" => Sequence::Starts,
-            "counts on" => Sequence::CountsOn,
-            "rounds" => Sequence::Rounds,
-            _ => Sequence::Any,
+            "starts" => SequenceHabit::Starts,
+            "counts on" => SequenceHabit::CountsOn,
+            "rounds" => SequenceHabit::Rounds,
+            _ => SequenceHabit::Any,
         },
         weight: weight.parse().map_err(|error| spec_error(format!("{row}: {error}")))?,
         is_public,

@@ -16,7 +16,7 @@ fn inspect(text: &str) -> Inspection {
     Inspection::new(text, NOW).unwrap()
 }
 
-/// The result of a reading of these bits: its place, from 1, its rank, and how many share the first rank.
+/// The position of the reading with this layout, from 1, its rank, and the number of readings with the first rank.
 fn place(inspection: &Inspection, layout: &Layout) -> Option<(usize, usize, usize)> {
     let at = inspection.readings.iter().position(|reading| reading.shape == layout.shape() && reading.how == "decimal")?;
     let shared = inspection.readings.iter().filter(|reading| reading.rank == 1).count();
@@ -32,7 +32,7 @@ enum Nodes {
     Any,
 }
 
-/// An ID as the preset's generator mints it at an even time of the years: on a tick's start in seven of ten cases, else a few later.
+/// An ID that the preset's generator may mint, at a random time of its years. Seven of ten are the first of their tick.
 fn random_id(preset: &str, layout: &Layout, nodes: Nodes, random: &mut Rng) -> String {
     let start = of_layout(preset).unwrap().1.start.values();
     let systems = systems::all().unwrap();
@@ -71,9 +71,9 @@ fn shares(preset: &str, nodes: Nodes, count: usize, random: &mut Rng) -> (f64, f
     (part(first), part(shared), part(size))
 }
 
-/// IDs of the presets as a program mints them at home, with no name around them. Most presets give a number of 63 bits a time in the same
-/// few years, so a number may well be a Discord ID of 2016 and a `standard` one of 2026, and one that a stranger has met is more often the
-/// former. Presets with the same epoch and widths, `twitter` and `leaf`, are one reading.
+/// IDs of the presets without context. Most presets give a number of 63 bits a time in the same few years. So a number may be both a
+/// Discord ID of 2016 and a `standard` one of 2026, and Discord's IDs are inspected more often. `twitter` and `leaf`, with the same epoch
+/// and widths, are one reading.
 #[test]
 fn random_ids_of_the_presets() {
     for (nodes, least_first, least_shared, most_shared) in [(Nodes::Counted, 0.60, 0.72, 2.0), (Nodes::Any, 0.40, 0.55, 3.0)] {
@@ -91,8 +91,8 @@ fn random_ids_of_the_presets() {
     }
 }
 
-/// Every known ID is read right, but those of layouts that are no system's. Of those that a system made after its first year, and before
-/// now, at least six have rank 1; most are of systems whose IDs are seldom public.
+/// Every known ID is read correctly if its layout belongs to a system. Of those that a system made after its first year, and before
+/// now, at least six have rank 1; most are of systems whose IDs are rarely public.
 #[test]
 fn known_ids() {
     const YEAR_MS: i64 = 31_556_952_000;
@@ -116,8 +116,8 @@ fn known_ids() {
     assert!(first >= 6, "{first} of {}", vectors["vectors"].as_array().unwrap().len());
 }
 
-/// IDs that their systems have published, with the dates that stand beside them. Every third is held out: which of them are read wrong was
-/// never printed while the weights were set. Its shares were, and the habits of a system were taken from all that it has published.
+/// IDs that their systems have published, with the dates beside them. Every third is held out: while the weights were tuned, only the share
+/// of misread ones was printed. The patterns of a system come from all of its published IDs.
 #[test]
 fn public_ids() {
     let list: Value = serde_json::from_str(include_str!("../../../tests/vectors/public_ids.json")).unwrap();
@@ -130,7 +130,7 @@ fn public_ids() {
         let is_held_out = at % 3 == 2;
         let is_bare = is_number(id);
         let inspection = inspect(id);
-        let is_right = |reading: &&Reading| {
+        let is_right = |reading: &&Interpretation| {
             let named = reading.systems.iter().find(|(name, _)| *name == system);
             if let (Some((_, parts)), Some(time)) = (named, entry["time"].as_str()) {
                 let distance = parts.unix_ms().abs_diff(parse_instant("time", time).unwrap());
@@ -179,10 +179,10 @@ fn public_ids() {
     }
 }
 
-/// Random numbers and hashes are nobody's: few are named, whether they are even over all numbers, over those of a width in bits, or over
+/// Random numbers and hashes belong to no system. Few are named, whether they are even over all numbers, over those of a width in bits, or over
 /// those with a number of digits.
 #[test]
-fn random_numbers_are_nobodys() {
+fn random_numbers_belong_to_no_system() {
     let mut random = Rng::with_seed(45);
     type Number<'a> = &'a dyn Fn(&mut Rng) -> u64;
     let kinds: [(&str, Number<'_>); 4] = [
@@ -202,7 +202,7 @@ fn random_numbers_are_nobodys() {
 }
 
 #[test]
-fn what_javascript_rounds_is_noticed() {
+fn ids_rounded_by_javascript_are_noticed() {
     let mut random = Rng::with_seed(7);
     let layout = Layout::parse("twitter").unwrap();
     for _ in 0..50 {
@@ -217,7 +217,7 @@ fn what_javascript_rounds_is_noticed() {
         let Rounded { share, found, .. } = inspection.numbers[0].rounded.as_ref().unwrap_or_else(|| panic!("{text} {rounded}"));
         let (first, last) = (id_of_bits(*found.origins.start()), id_of_bits(*found.origins.end()));
         assert!((first.get()..=last.get()).contains(&id), "{text} {rounded}");
-        // So few digits may be another program's, which rounds farther.
+        // Another program may have written so few digits, and it rounds farther.
         if matches!(found.mark, Mark::Digits(_)) {
             continue;
         }
@@ -232,7 +232,7 @@ fn what_javascript_rounds_is_noticed() {
 }
 
 #[test]
-fn other_kinds_of_ids() {
+fn other_kinds_of_ids_are_recognized() {
     for (text, kind, time) in [
         ("017F22E2-79B0-7CC3-98C4-DC0C0C07398F", "a UUID of version 7", Some("2022-02-22T19:22:22Z")),
         ("C232AB00-9414-11EC-B3C8-9F6BDECED846", "a UUID of version 1", Some("2022-02-22T19:22:22Z")),
@@ -256,7 +256,7 @@ fn other_kinds_of_ids() {
 }
 
 #[test]
-fn what_is_around_an_id_names_its_system() {
+fn the_context_of_an_id_names_its_system() {
     for (text, system, id) in [
         ("<@80351110224678912>", "discord", "80351110224678912"),
         ("<@!80351110224678912>", "discord", "80351110224678912"),
@@ -283,13 +283,13 @@ fn what_is_around_an_id_names_its_system() {
         assert_eq!((inspection.readings[0].systems[0].0, number.id.to_string().as_str()), (system, id), "{text}");
         assert!(inspection.readings[0].share > 0.9, "{text}: {}", inspection.json());
     }
-    // An address of another site, and a shortcode's length in one case.
+    // A URL of another site, and words as long as a shortcode in one case.
     assert_eq!(inspect("https://example.org/items/1541815603606036480").readings[0].systems[0].0, "twitter");
     assert!(!inspect("combination").is_understood() && !inspect("Combination").is_understood());
 }
 
 #[test]
-fn forms_of_a_number() {
+fn number_formats_are_recognized() {
     let id = "1541815603606036480";
     for (text, how) in [
         ("1541815603606036480", "decimal"),
@@ -299,6 +299,8 @@ fn forms_of_a_number() {
         ("1ptWyK4WgZU", "base62"),
         ("1ASD13XH1F800", "base32"),
         ("1asd13xh1f800", "base32"),
+        ("1ASD13XH1F800K", "base32 with a check symbol"),
+        ("order_1asd-13xh-1f800k", "base32 with a check symbol"),
         ("1565a11f6217a000", "hex"),
         ("0x1565a11f6217a000", "hex"),
     ] {
@@ -307,12 +309,12 @@ fn forms_of_a_number() {
         assert_eq!((number.id.to_string().as_str(), number.how), (id, how), "{text}");
         assert!(inspection.readings[0].systems.iter().any(|(name, _)| *name == "twitter"), "{text}: {}", inspection.json());
     }
-    // Read as hex too, which a text of digits alone seldom is.
+    // Also read as hex, although a text of digits is rarely hex.
     let both = inspect("2071261228892159");
     assert_eq!(both.numbers.iter().map(|number| number.how).collect::<Vec<_>>(), ["decimal", "hex"]);
     assert_eq!(both.readings[0].how, "decimal");
     for (text, says) in [
-        ("9223372036854775808", "no ID of 63"),
+        ("9223372036854775808", "but IDs have 63"),
         ("18446744073709551616", "more than 64 bits"),
         ("-5", "negative number"),
         ("0xffffffffffffffff", "the signed integer -1"),

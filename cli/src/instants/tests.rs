@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn instants_and_how_long_ago() {
+fn instants_and_distances_from_now() {
     let now = 1_800_000_000_000;
     for (text, ms) in
         [("90m", now - 5_400_000), ("7d", now - 604_800_000), ("1970-01-02", 86_400_000), ("315532800000", 315_532_800_000), ("0", 0)]

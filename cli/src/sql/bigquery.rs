@@ -30,15 +30,11 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
         UnixMs => ("id INT64", "INT64", of_id(&unix_ms)),
         Function::Field(field) => ("id INT64", "INT64", of_id(&format!("(id >> {}) & {}", field.shift(), field.max()))),
         Base62 => {
-            let digits = base62::powers().map(|power| format!("SUBSTR('{}', MOD(DIV(id, {power}), 62) + 1, 1)", base62::DIGITS));
-            let value = format!("CONCAT({})", digits.collect::<Vec<_>>().join(",\n    "));
+            let value = format!("CONCAT({})", base62::each("SUBSTR('DIGITS', MOD(DIV(id, POWER), 62) + 1, 1)", ",\n    "));
             ("id INT64", "STRING", unless_null("id", "id >= 0", &value, &refuse(Refusal::number(), id_text)))
         }
         FromBase62 => {
-            let digits = base62::powers()
-                .enumerate()
-                .map(|(place, power)| format!("(STRPOS('{}', SUBSTR(digits, {}, 1)) - 1) * {power}", base62::DIGITS, place + 1));
-            let value = digits.collect::<Vec<_>>().join("\n    + ");
+            let value = base62::each("(STRPOS('DIGITS', SUBSTR(digits, PLACE, 1)) - 1) * POWER", "\n    + ");
             let good = format!("REGEXP_CONTAINS(digits, '^[0-9A-Za-z]{{11}}$') AND digits <= '{}'", base62::LAST);
             let refused = refuse(Refusal::text(), "FORMAT('%T', SUBSTR(digits, 1, 60))");
             ("digits STRING", "INT64", unless_null("digits", &good, &value, &refused))

@@ -1,4 +1,4 @@
-//! DuckDB: macros with typed parameters, which refuse what is neither a BIGINT nor an instant.
+//! DuckDB: macros with typed parameters, which reject values of other types.
 
 use super::{Base62, Dialect, FromBase62, Function, MaxId, MinId, Refusal, Script, Time, UnixMs, base62, instant, plus};
 use frazil::admin::LayoutBits;
@@ -14,7 +14,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     define,
 };
 
-/// Casts a refused value to a number, which it is not: `error` has a side effect, and no index takes an expression that has one.
+/// Raises an error by a cast of the message to a number. `error` has a side effect, which the expression of an index may not have.
 fn refuse(Refusal { code, why }: Refusal, value: &str) -> String {
     format!("('frazil: {}: ' || {value} || ' {why}')::BIGINT", code.name())
 }
@@ -28,15 +28,11 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
         UnixMs => ("id BIGINT", of_id(&unix_ms)),
         Function::Field(field) => ("id BIGINT", of_id(&format!("(id >> {}) & {}", field.shift(), field.max()))),
         Base62 => {
-            let digits = base62::powers().map(|power| format!("substr('{}', id // {power} % 62 + 1, 1)", base62::DIGITS));
-            let value = digits.collect::<Vec<_>>().join("\n    || ");
+            let value = base62::each("substr('DIGITS', id // POWER % 62 + 1, 1)", "\n    || ");
             ("id BIGINT", format!("CASE WHEN id >= 0 THEN {value}\n  ELSE {} END", refuse(Refusal::number(), "id") + "::VARCHAR"))
         }
         FromBase62 => {
-            let digits = base62::powers().enumerate().map(|(place, power)| {
-                format!("(strpos('{}', substr(digits COLLATE \"C\", {}, 1)) - 1) * {power}", base62::DIGITS, place + 1)
-            });
-            let value = digits.collect::<Vec<_>>().join("\n    + ");
+            let value = base62::each("(strpos('DIGITS', substr(digits COLLATE \"C\", PLACE, 1)) - 1) * POWER", "\n    + ");
             let good = format!("regexp_full_match(digits, '[0-9A-Za-z]{{11}}') AND digits COLLATE \"C\" <= '{}'", base62::LAST);
             ("digits VARCHAR", format!("CASE WHEN {good} THEN {value}\n  ELSE {} END", refuse(Refusal::text(), "digits[:60]")))
         }

@@ -1,7 +1,7 @@
 //! MariaDB and MySQL: stored functions of one statement each, so that no client needs a DELIMITER.
 //!
-//! A function of one statement cannot SIGNAL. What is refused adds to the largest BIGINT, which is an error under every sql_mode, and the error
-//! quotes what was added. Arithmetic is signed: DIV and MOD, as the operators on bits give BIGINT UNSIGNED.
+//! A function of one statement cannot SIGNAL. To raise an error, it adds to the largest BIGINT, which fails under every sql_mode, and the error
+//! quotes the summand. Arithmetic uses DIV and MOD, which are signed; the operators on bits give BIGINT UNSIGNED.
 
 use super::{Base62, Dialect, FromBase62, Function, MaxId, MinId, Refusal, Script, Time, UnixMs, base62, instant, plus};
 use frazil::Field;
@@ -20,7 +20,7 @@ pub(super) const MARIADB: Dialect = Dialect {
 pub(super) const MYSQL: Dialect = Dialect {
     name: "mysql",
     title: "functions for MySQL 8.0 and later",
-    notes: &[MARIADB.notes[0], "Not run on MySQL by frazil's own tests: MariaDB ran the functions, which are the same."],
+    notes: &[MARIADB.notes[0], "Not run on MySQL by frazil's own tests: MariaDB ran the same functions."],
     define: |script, function| {
         let name = script.name(function.name());
         format!("DROP FUNCTION IF EXISTS {name};\nCREATE FUNCTION {}", define(script, function))
@@ -33,10 +33,10 @@ fn begin(_: &Script<'_>) -> String {
     "\nSET @frazil_sql_mode = @@SESSION.sql_mode, SESSION sql_mode = 'STRICT_ALL_TABLES';\n".to_owned()
 }
 
-/// With what a generated column is, which calls no function.
+/// Adds the expressions of generated columns, which may not call functions.
 fn end(script: &Script<'_>) -> String {
     let mut end = "\nSET SESSION sql_mode = @frazil_sql_mode;\n\n\
-        -- A generated column may call no function. These are the same, of a column id; DATETIME(6), as a column of fewer digits would round:\n"
+        -- A generated column may not call functions. Use these expressions of a column id; DATETIME(6), because fewer digits would round:\n"
         .to_owned();
     for function in script.functions() {
         let column = match function {
@@ -70,17 +70,13 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
         UnixMs => ("`id` BIGINT", "BIGINT", format!("{id} DIV {ids} * {}{}", script.layout.tick_ms(), plus(script.layout.epoch_ms()))),
         Function::Field(field) => ("`id` BIGINT", "BIGINT", of_field(&id, field)),
         Base62 => {
-            let digits = base62::powers().map(|power| format!("SUBSTR('{}', `id` DIV {power} MOD 62 + 1, 1)", base62::DIGITS));
-            let value = digits.collect::<Vec<_>>().join(",\n    ");
+            let value = base62::each("SUBSTR('DIGITS', `id` DIV POWER MOD 62 + 1, 1)", ",\n    ");
             let value = format!("IF(`id` >= 0, CONCAT({value}),\n  {})", refuse(Refusal::number(), "`id`"));
             ("`id` BIGINT", "CHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", value)
         }
         FromBase62 => {
-            let digits = base62::powers()
-                .enumerate()
-                .map(|(place, power)| format!("(LOCATE(SUBSTR(`digits`, {}, 1), '{}') - 1) * {power}", place + 1, base62::DIGITS));
-            let value = digits.collect::<Vec<_>>().join("\n    + ");
-            // A $ stands before a line's end as well, hence the length.
+            let value = base62::each("(LOCATE(SUBSTR(`digits`, PLACE, 1), 'DIGITS') - 1) * POWER", "\n    + ");
+            // The length is checked, because $ also matches before a final line end.
             let good = format!("CHAR_LENGTH(`digits`) = 11 AND `digits` REGEXP '^[0-9A-Za-z]{{11}}$' AND `digits` <= '{}'", base62::LAST);
             let value = format!("IF({good}, {value},\n  {})", refuse(Refusal::text(), "`digits`"));
             ("`digits` VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "BIGINT", value)

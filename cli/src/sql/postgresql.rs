@@ -1,7 +1,7 @@
-//! PostgreSQL: functions that the planner writes into the query where they are called, so that indexes and partitions serve them.
+//! PostgreSQL: functions that the planner inlines into the query, so that it can use indexes and partitions.
 //!
-//! Their bodies are parsed when they are created, so that no later `search_path` changes what they mean. Types are exact, so that none changes it
-//! at that moment either.
+//! Their bodies are parsed when they are created, so a later `search_path` does not change their meaning. Types are exact, so the
+//! `search_path` at their creation does not either.
 
 use super::{Base62, Dialect, FromBase62, Function, MaxId, MinId, Refusal, Script, Time, UnixMs, base62, instant, plus};
 use frazil::admin::LayoutBits;
@@ -17,11 +17,11 @@ pub(super) const DIALECT: Dialect = Dialect {
     define,
 };
 
-/// An exception can be raised in no expression.
+/// Defines the function that raises errors, because expressions cannot.
 fn begin(script: &Script<'_>) -> String {
     let name = script.name("refuse");
     format!(
-        "\n-- What the others call for a value that they refuse.\n\
+        "\n-- Raises the errors of the other functions.\n\
          CREATE OR REPLACE FUNCTION {name}(why text) RETURNS bigint\n\
          LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE COST 1\n\
          AS $$ BEGIN RAISE EXCEPTION 'frazil: %', why USING ERRCODE = 'invalid_parameter_value'; END $$;\n"
@@ -37,7 +37,7 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
         |value: String, refused: String| format!("CASE WHEN id BETWEEN 0 AND {} THEN {value}\n  ELSE {refused} END", script.last_id());
     let since = format!("(id >> {}) * {}", script.layout.time_shift(), script.layout.tick_ms());
     let (parameter, result, body) = match function {
-        // Neither a double's product nor timestamptz + interval, which depends on the session's time zone.
+        // Avoids products of doubles, and timestamptz + interval, which depends on the session's time zone.
         Time => {
             let value = format!(
                 "(timestamp '{}'\n    + interval '1 second' * ({since} / 1000)::double precision\n    \
@@ -49,18 +49,14 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
         UnixMs => ("id bigint", "bigint", of_id(format!("{since}{}", plus(script.layout.epoch_ms())), no_id)),
         Function::Field(field) => ("id bigint", "bigint", of_id(format!("id >> {} & {}::bigint", field.shift(), field.max()), no_id)),
         Base62 => {
-            let digits = base62::powers()
-                .map(|power| format!("pg_catalog.substr('{}'::text, (id / {power}::bigint % 62::bigint)::integer + 1, 1)", base62::DIGITS));
             let negative = refuse(Refusal::number(), "", "id::text");
-            let value = digits.collect::<Vec<_>>().join("\n    || ");
+            let digit = "pg_catalog.substr('DIGITS'::text, (id / POWER::bigint % 62::bigint)::integer + 1, 1)";
+            let value = base62::each(digit, "\n    || ");
             ("id bigint", "text", format!("CASE WHEN id >= 0 THEN {value}\n  ELSE {negative}::text END"))
         }
         FromBase62 => {
-            let digits = base62::powers().enumerate().map(|(place, power)| {
-                let digit = format!("pg_catalog.substr(digits COLLATE \"C\", {}, 1)", place + 1);
-                format!("(pg_catalog.strpos('{}'::text, {digit}) - 1) * {power}::bigint", base62::DIGITS)
-            });
-            let value = digits.collect::<Vec<_>>().join("\n    + ");
+            let digit = "(pg_catalog.strpos('DIGITS'::text, pg_catalog.substr(digits COLLATE \"C\", PLACE, 1)) - 1) * POWER::bigint";
+            let value = base62::each(digit, "\n    + ");
             let last = base62::LAST;
             (
                 "digits text",

@@ -1,4 +1,4 @@
-//! The command `frazil`: the binary against file stores in folders of their own, and the function against the memory store.
+//! The command `frazil`: the binary with file stores in temporary folders, and the function with the memory store.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const QUICK: &str = "window=400ms renew=100ms rollback=error";
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -49,7 +49,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&listed(&[&["--json"], arguments].concat())).unwrap()
 }
 
-/// The line of a node number, its columns apart.
+/// The columns of a node number's line.
 fn line_of(out: &str, node: u64) -> Vec<String> {
     let line = out.lines().find(|line| line.split_whitespace().next() == Some(&node.to_string()));
     line.unwrap_or_else(|| panic!("{out}")).split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
@@ -74,24 +74,26 @@ fn held_and_free_numbers() {
     assert!(held[3].ends_with(&format!(":{}", std::process::id())), "{held:?}");
     assert!(held[4].ends_with('Z') && held[5].starts_with("in "), "{held:?}");
     let free = line_of(&out, 64);
+    assert_eq!(free.len(), 6, "the version is only in the wide table: {free:?}");
     assert_eq!(free[..3], ["64", "datacenter=2 worker=0", "free"]);
     assert!(free[5].ends_with(" s ago"), "{free:?}");
     // The first version is drawn at random.
-    assert!(free[6].parse::<u64>().unwrap() > 1, "taken, and released: {free:?}");
+    let wide = line_of(&listed(&[&store, "--wide"]), 64);
+    assert!(wide[6].parse::<u64>().unwrap() > 1, "taken, and released: {wide:?}");
     assert!(out.ends_with("\n1 of 1024 node numbers held, 1 free or passed, 1022 never used\n"), "{out}");
 
-    let told = json(&[&store]);
-    assert_eq!(told["slots"][0]["node"], 39);
-    assert_eq!(told["slots"][0]["fields"], serde_json::json!({ "datacenter": 1, "worker": 7 }));
-    assert!(told["slots"][0]["bound_in_ms"].as_i64().unwrap() > 1_500, "{told}");
+    let report = json(&[&store]);
+    assert_eq!(report["slots"][0]["node"], 39);
+    assert_eq!(report["slots"][0]["fields"], serde_json::json!({ "datacenter": 1, "worker": 7 }));
+    assert!(report["slots"][0]["bound_in_ms"].as_i64().unwrap() > 1_500, "{report}");
     let word = (last.get() as u64 >> 22 << 12 | last.get() as u64 & 4095).to_string();
-    assert_eq!(told["slots"][1]["bound_word"], word, "the last ID issued");
-    assert_eq!(told["summary"], serde_json::json!({ "held": 1, "free": 1, "unused": 1022, "unreadable": 0, "nodes": 1024 }));
+    assert_eq!(report["slots"][1]["bound_word"], word, "the last ID issued");
+    assert_eq!(report["summary"], serde_json::json!({ "held": 1, "free": 1, "unused": 1022, "unreadable": 0, "nodes": 1024 }));
     drop(ids);
 }
 
 #[test]
-fn an_unreadable_record_hides_no_other() {
+fn an_unreadable_record_does_not_hide_others() {
     let folder = Folder::new("corrupt");
     let store = folder.store();
     let ids = Snowflake::open(&format!("standard node=3 store={store}")).unwrap();
@@ -119,12 +121,12 @@ fn disposable_numbers_are_counted() {
     assert_eq!(json(&[&store])["slots"][0]["fields"], serde_json::json!({ "datacenter": 3, "worker": null }));
     let (status, out, err) = frazil(&["nodes", "--accept", &store]);
     assert_eq!((status, out.as_str()), (1, ""));
-    assert!(err.starts_with("frazil: STORE_UNSUITABLE: ") && err.contains("another namespace=NAME and after= the highest ID"), "{err}");
+    assert!(err.starts_with("error[STORE_UNSUITABLE]: ") && err.contains("another namespace=NAME and after= the highest ID"), "{err}");
     drop(taken);
 }
 
 #[test]
-fn an_empty_namespace_says_so() {
+fn an_empty_namespace_is_reported() {
     let folder = Folder::new("empty");
     let store = folder.store();
     let out = listed(&[&store, "--namespace", "eu-items"]);
@@ -133,13 +135,13 @@ fn an_empty_namespace_says_so() {
     let (status, _, err) = frazil(&["nodes", &store, "--accept"]);
     assert_eq!(status, 1);
     assert!(
-        err.starts_with("frazil: STORE_CHANGED: ") && err.contains("nothing to accept") && err.contains("with after= the highest ID"),
+        err.starts_with("error[STORE_CHANGED]: ") && err.contains("nothing to accept") && err.contains("with after= the highest ID"),
         "{err}"
     );
 }
 
 #[test]
-fn a_namespace_is_begun_once_before_anybody_starts() {
+fn a_namespace_is_begun_once_before_the_first_start() {
     let folder = Folder::new("begin");
     let store = folder.store();
     std::fs::create_dir_all(&folder.0).unwrap();
@@ -150,17 +152,17 @@ fn a_namespace_is_begun_once_before_anybody_starts() {
     ids.next_id().unwrap();
     for line in ["twitter window=20s", "standard"] {
         let (status, _, err) = frazil(&["nodes", &store, "--begin", line]);
-        assert!(status == 1 && err.starts_with("frazil: CONFLICT: ") && err.contains("begun before") && !err.contains("another"), "{err}");
+        assert!(status == 1 && err.starts_with("error[CONFLICT]: ") && err.contains("begun before") && !err.contains("another"), "{err}");
     }
     for (line, code) in [("standard store=memory", "SPEC"), ("standard namespace=other", "SPEC"), ("nonsense", "SPEC")] {
         let (status, _, err) = frazil(&["nodes", &store, "--namespace", "other", "--begin", line]);
-        assert!(status == 1 && err.starts_with(&format!("frazil: {code}: ")), "{line}: {err}");
+        assert!(status == 1 && err.starts_with(&format!("error[{code}]: ")), "{line}: {err}");
     }
     assert_eq!(frazil(&["nodes", &store, "--begin", "standard", "--accept"]).0, 2);
 }
 
 #[test]
-fn namespaces_are_begun_together_and_one_that_was_begun_holds_up_no_other() {
+fn several_namespaces_are_begun_even_if_one_was_begun_before() {
     let folder = Folder::new("begin-all");
     let store = folder.store();
     std::fs::create_dir_all(&folder.0).unwrap();
@@ -171,7 +173,7 @@ fn namespaces_are_begun_together_and_one_that_was_begun_holds_up_no_other() {
     assert!(out.contains("namespace    orders") && out.contains("namespace    users"), "{out}");
     let (status, out, err) = begin("users,carts,orders");
     assert!(status == 1 && out.contains("namespace    carts") && out.matches("begun: ").count() == 1, "{out}");
-    assert!(err.matches("frazil: CONFLICT: ").count() == 2 && err.contains("users") && err.contains("orders"), "{err}");
+    assert!(err.matches("error[CONFLICT]: ").count() == 2 && err.contains("users") && err.contains("orders"), "{err}");
     for name in ["orders", "users", "carts"] {
         assert!(json(&[&store, "--namespace", name])["meta"].is_object(), "{name}");
     }
@@ -182,28 +184,28 @@ fn namespaces_are_begun_together_and_one_that_was_begun_holds_up_no_other() {
 }
 
 #[test]
-fn a_store_is_accepted_and_processes_go_on_above_the_floor() {
+fn a_store_is_accepted_and_processes_continue_above_the_floor() {
     let folder = Folder::new("accept");
     let store = folder.store();
     let ids = Snowflake::open(&format!("standard store={store} rollback=error")).unwrap();
     let before = ids.next_id().unwrap();
     let old = json(&[&store])["meta"].clone();
 
-    let told = listed(&[&store, "--accept"]);
-    assert!(told.starts_with("accepted: new leases begin at 20"), "{told}");
+    let report = listed(&[&store, "--accept"]);
+    assert!(report.starts_with("accepted: new leases begin at 20"), "{report}");
     let new = json(&[&store])["meta"].clone();
     for same in ["layout", "window_ms", "allowance_ms", "server"] {
         assert_eq!(old[same], new[same], "{same}");
     }
     assert_ne!(old["nonce"], new["nonce"]);
     assert!(old["since"].is_null() && new["since"].is_string());
-    // The holder adopts the incarnation, as its record is still there and its bound ahead.
+    // The holder adopts the incarnation, because its record is still there and its bound is ahead.
     std::thread::sleep(Duration::from_millis(1_500));
     let node = ids.lease().unwrap().node;
     assert!(ids.next_id().unwrap() > before);
     assert!(ids.lease().is_some_and(|lease| lease.healthy && lease.node == node), "{:?}", ids.lease());
 
-    // A lease of the new incarnation begins above all that the old one can have confirmed.
+    // A lease of the new incarnation begins above every bound that the old one can have confirmed.
     let since = Instant::now();
     let other = Snowflake::open(&format!("standard store={store} rollback=error detached=true")).unwrap();
     let reach_ms = new["window_ms"].as_i64().unwrap() + new["allowance_ms"].as_i64().unwrap();
@@ -229,11 +231,11 @@ fn a_tag_is_shown() {
     );
     assert!(out.starts_with(&expected), "{out}");
     assert_eq!(by, ", begun by a process");
-    let told = tag_json(&[&store, "orders", "--namespace", "shop"]);
+    let report = tag_json(&[&store, "orders", "--namespace", "shop"]);
     for (key, value) in [("next", "207"), ("increment", "2"), ("offset", "1"), ("nonce", nonce), ("origin", "start")] {
-        assert_eq!(told[key], value, "{told}");
+        assert_eq!(report[key], value, "{report}");
     }
-    assert_eq!((&told["same_server"], &told["server"]), (&Value::Bool(true), &told["kept_by"]));
+    assert_eq!((&report["same_server"], &report["server"]), (&Value::Bool(true), &report["kept_by"]));
 }
 
 fn tag_json(arguments: &[&str]) -> Value {
@@ -246,32 +248,32 @@ fn tag_json(arguments: &[&str]) -> Value {
 fn a_tag_is_set_by_an_operator() {
     let folder = Folder::new("set");
     let store = folder.store();
-    // It begins a tag, also where the folder is not there yet.
+    // It begins a tag, also if the folder does not exist yet.
     let elsewhere = format!("{store}/new");
-    let told = tag_json(&[&elsewhere, "orders", "--start=500", "--increment=5", "--offset=5"]);
-    assert_eq!((&told["next"], &told["increment"], &told["offset"]), (&"500".into(), &"5".into(), &"0".into()));
-    assert_eq!(told["origin"], "operator");
+    let report = tag_json(&[&elsewhere, "orders", "--start=500", "--increment=5", "--offset=5"]);
+    assert_eq!((&report["next"], &report["increment"], &report["offset"]), (&"500".into(), &"5".into(), &"0".into()));
+    assert_eq!(report["origin"], "operator");
     let segment = Segment::open(&format!("orders store={elsewhere} increment=5 offset=5 step=10")).unwrap();
     assert_eq!(segment.batch(2).unwrap().iter().map(|id| id.get()).collect::<Vec<_>>(), [500, 505]);
     let before = tag_json(&[&elsewhere, "orders"]);
-    assert_eq!(before["nonce"], told["nonce"], "the same history");
+    assert_eq!(before["nonce"], report["nonce"], "the same history");
 
-    // What is not said is as the tag has it.
+    // Options that are not given keep the tag's values.
     let after = tag_json(&[&elsewhere, "orders", "--start=901"]);
     assert_eq!((&after["next"], &after["increment"], &after["offset"]), (&"905".into(), &"5".into(), &"0".into()));
-    assert_ne!(after["nonce"], told["nonce"], "a new history");
-    // A process that is running adopts it, and goes on above.
+    assert_ne!(after["nonce"], report["nonce"], "a new history");
+    // A running process adopts it, and continues above.
     let mut buffer = vec![0_i64; 200];
     segment.fill(&mut buffer).unwrap();
     assert!(buffer.is_sorted_by(|a, b| a < b) && buffer.iter().all(|n| n % 5 == 0) && buffer.contains(&905), "{buffer:?}");
 
     for (arguments, says) in [
-        (&["--start=1"][..], "frazil: OUT_OF_RANGE: store=file:"),
-        (&["--start=9223372036854775808"], "frazil: OUT_OF_RANGE: "),
-        (&["--start=soon"], "frazil: SPEC: "),
-        (&["--start=5000000", "--increment=4"], "frazil: SEGMENT_MISMATCH: "),
-        (&["--start=5000000", "--offset=1"], "frazil: SEGMENT_MISMATCH: "),
-        (&["--increment=5"], "frazil: SPEC: --increment and --offset"),
+        (&["--start=1"][..], "error[OUT_OF_RANGE]: store=file:"),
+        (&["--start=9223372036854775808"], "error[OUT_OF_RANGE]: "),
+        (&["--start=soon"], "error[SPEC]: "),
+        (&["--start=5000000", "--increment=4"], "error[SEGMENT_MISMATCH]: "),
+        (&["--start=5000000", "--offset=1"], "error[SEGMENT_MISMATCH]: "),
+        (&["--increment=5"], "error[SPEC]: --increment and --offset"),
     ] {
         let kept = tag_json(&[&elsewhere, "orders"])["nonce"].clone();
         let (status, out, err) = frazil(&[&["segment", &elsewhere, "orders"], arguments].concat());
@@ -285,21 +287,21 @@ fn a_tag_is_set_by_an_operator() {
 }
 
 #[test]
-fn a_tag_that_is_missing_or_unreadable() {
+fn missing_or_unreadable_tag_is_an_error() {
     let folder = Folder::new("no-tag");
     let store = folder.store();
     let (status, out, err) = frazil(&["segment", &store, "orders"]);
     assert_eq!((status, out.as_str()), (1, ""));
-    assert!(err.starts_with("frazil: TAG_MISSING: ") && err.contains("--start=N"), "{err}");
-    // A namespace of node numbers is none of tags.
+    assert!(err.starts_with("error[TAG_MISSING]: ") && err.contains("--start=N"), "{err}");
+    // A namespace of node numbers does not count as one of tags.
     drop(Snowflake::open(&format!("standard store={store} namespace=orders")).unwrap());
-    assert!(frazil(&["segment", &store, "orders"]).2.starts_with("frazil: TAG_MISSING: "));
+    assert!(frazil(&["segment", &store, "orders"]).2.starts_with("error[TAG_MISSING]: "));
     frazil(&["segment", &store, "orders", "--start=1"]);
     fs::write(folder.0.join("default~orders/meta"), "\u{1b}]0;not a record").unwrap();
     for start in [&[][..], &["--start=5"]] {
         let (status, _, err) = frazil(&[&["segment", &store, "orders"], start].concat());
         assert_eq!(status, 1);
-        assert!(err.starts_with("frazil: STORE_CORRUPT: ") && !err.contains('\u{1b}'), "{err}");
+        assert!(err.starts_with("error[STORE_CORRUPT]: ") && !err.contains('\u{1b}'), "{err}");
     }
     let error = Segment::open(&format!("orders store={store}")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreCorrupt, "{error}");
@@ -307,12 +309,12 @@ fn a_tag_that_is_missing_or_unreadable() {
 
 #[test]
 fn functions_for_a_database() {
-    let told = |arguments: &[&str]| {
+    let report = |arguments: &[&str]| {
         let (status, out, err) = frazil(&[&["sql"], arguments].concat());
         assert_eq!((status, err.as_str()), (0, ""));
         out
     };
-    let script = told(&["postgresql", "twitter"]);
+    let script = report(&["postgresql", "twitter"]);
     let head = "functions for PostgreSQL 14 and later\n-- Layout: time:41@1ms datacenter:5 worker:5 sequence:12 epoch:1288834974657\n\
         -- Made by: frazil sql postgresql twitter\n";
     assert_eq!(
@@ -323,71 +325,77 @@ fn functions_for_a_database() {
     for function in ["time", "unix_ms", "datacenter", "worker", "sequence", "base62", "from_base62", "min_id", "max_id"] {
         assert!(script.contains(&format!("\nCREATE OR REPLACE FUNCTION \"frazil_{function}\"(")), "{function}: {script}");
     }
-    // The same layout said in other ways; the head says the command that makes the same.
+    // The same layout written in other ways; the head names the command that makes the same script.
     let line = "time:41@1ms datacenter:5 worker:5 sequence:12 epoch:2010-11-04T01:42:54.657Z";
     for layout in [line, "twitter epoch=1288834974657", &format!("layout='{line}'")] {
-        assert_eq!(told(&["postgresql", layout]), script, "{layout}");
+        assert_eq!(report(&["postgresql", layout]), script, "{layout}");
     }
-    let own = told(&["bigquery", "baidu epoch=2025-01-01", "--schema", "my-project.ids", "--prefix", "b_"]);
+    let own = report(&["bigquery", "baidu epoch=2025-01-01", "--schema", "my-project.ids", "--prefix", "b_"]);
     let line = "'time:28@1s worker:22 sequence:13 epoch:1735689600000'";
     assert!(own.contains(&format!("-- Made by: frazil sql bigquery {line} --schema my-project.ids --prefix b_\n")), "{own}");
     assert!(own.contains("FUNCTION `my-project`.`ids`.`b_worker`(id INT64)"), "{own}");
     for dialect in ["postgresql", "mariadb", "mysql", "sqlite", "duckdb", "clickhouse", "bigquery"] {
-        let script = told(&[dialect, "standard"]);
+        let script = report(&[dialect, "standard"]);
         assert!(script.contains("frazil_max_id") && script.is_ascii(), "{script}");
-        // A line's end is a statement's end for clients that know no more of SQL.
+        // Some clients take a semicolon in a comment as the end of a statement.
         let comments = script.lines().filter(|line| line.starts_with("--"));
         assert!(comments.clone().count() > 8 && comments.clone().all(|line| !line.contains(';') || dialect.starts_with('m')), "{script}");
         assert!(script.lines().all(|line| line.split_once("--").is_none_or(|(before, _)| before.is_empty())), "{script}");
     }
-    assert!(told(&["mysql", "standard"]).contains("Not run on MySQL") && told(&["bigquery", "standard"]).contains("Not run on BigQuery"));
+    assert!(
+        report(&["mysql", "standard"]).contains("Not run on MySQL") && report(&["bigquery", "standard"]).contains("Not run on BigQuery")
+    );
 }
 
 #[test]
 fn errors_and_usage() {
     for (arguments, status, says) in [
-        (&["sql", "postgres", "twitter"][..], 1, "frazil: OUT_OF_RANGE: the dialect \"postgres\" (did you mean postgresql?) is none of: "),
-        (&["sql", "oracle://me:secret@127.0.0.1", "twitter"], 1, "frazil: OUT_OF_RANGE: "),
-        (&["sql", "sqlite", "twiter"], 1, "frazil: SPEC: there is no preset \"twiter\" (did you mean twitter?)"),
-        (&["sql", "sqlite", "time:41@1ms node:40 sequence:12 epoch:1970-01-01"], 1, "frazil: LAYOUT_INVALID: "),
-        (&["sql", "sqlite", "twitter worker=7"], 1, "frazil: UNKNOWN_KEY: there is no key \"worker\" here; keys: layout, epoch; "),
-        (&["sql", "sqlite", "twitter store=redis://me:secret@127.0.0.1:1"], 1, "frazil: UNKNOWN_KEY: there is no key \"store\" here"),
+        (&["sql", "postgres", "twitter"][..], 1, "error[OUT_OF_RANGE]: the dialect \"postgres\" is none of: "),
+        (&["sql", "oracle://me:secret@127.0.0.1", "twitter"], 1, "error[OUT_OF_RANGE]: "),
+        (
+            &["sql", "sqlite", "twiter"],
+            1,
+            "error[SPEC]: there is no preset \"twiter\"\n  help: did you mean twitter? there are: standard, ",
+        ),
+        (&["sql", "sqlite", "time:41@1ms node:40 sequence:12 epoch:1970-01-01"], 1, "error[LAYOUT_INVALID]: "),
+        (&["sql", "sqlite", "twitter worker=7"], 1, "error[UNKNOWN_KEY]: there is no key \"worker\" here\n  help: keys: layout, epoch; "),
+        (&["sql", "sqlite", "twitter store=redis://me:secret@127.0.0.1:1"], 1, "error[UNKNOWN_KEY]: there is no key \"store\" here"),
         (
             &["sql", "sqlite", "time:41@1ms min_id:10 sequence:12 epoch:1970-01-01"],
             1,
-            "frazil: SPEC: the field min_id would have the name of another",
+            "error[SPEC]: the field min_id would have the name of another",
         ),
-        (&["sql", "postgresql", "twitter", "--prefix", ""], 1, "frazil: SPEC: --prefix=\"\" is not a prefix: a-z, then"),
-        (&["sql", "postgresql", "twitter", "--prefix", "x\";drop"], 1, "frazil: SPEC: --prefix=\"x\\\";drop\" is not a prefix"),
-        (&["sql", "postgresql", "twitter", "--prefix", "Frazil_"], 1, "frazil: SPEC: --prefix=\"Frazil_\" is not a prefix"),
-        (&["sql", "postgresql", "twitter", "--prefix", "a_prefix_of_22_letters"], 1, "frazil: SPEC: --prefix="),
+        (&["sql", "postgresql", "twitter", "--prefix", ""], 1, "error[SPEC]: --prefix=\"\" is not a prefix: a-z, then"),
+        (&["sql", "postgresql", "twitter", "--prefix", "x\";drop"], 1, "error[SPEC]: --prefix=\"x\\\";drop\" is not a prefix"),
+        (&["sql", "postgresql", "twitter", "--prefix", "Frazil_"], 1, "error[SPEC]: --prefix=\"Frazil_\" is not a prefix"),
+        (&["sql", "postgresql", "twitter", "--prefix", "a_prefix_of_22_letters"], 1, "error[SPEC]: --prefix="),
         (
             &["sql", "postgresql", "twitter", "--schema", "a\"b"],
             1,
-            "frazil: SPEC: --schema=\"a\\\"b\" is not a schema's name for postgresql",
+            "error[SPEC]: --schema=\"a\\\"b\" is not a schema's name for postgresql",
         ),
-        (&["sql", "postgresql", "twitter", "--schema", "a.b"], 1, "frazil: SPEC: --schema=\"a.b\" is not a schema's name for postgresql"),
-        (&["sql", "bigquery", "twitter", "--schema", "a.b.c"], 1, "frazil: SPEC: --schema=\"a.b.c\" is not a schema's name for bigquery"),
-        (&["sql", "mariadb", "twitter", "--schema", "`"], 1, "frazil: SPEC: --schema=\"`\" is not"),
-        (&["sql", "duckdb", "twitter", "--schema", ""], 1, "frazil: SPEC: --schema=\"\" is not"),
-        (&["sql", "clickhouse", "twitter", "--schema", "x"], 1, "frazil: SPEC: --schema=\"x\" has no meaning for clickhouse"),
-        (&["sql", "sqlite", "twitter", "--schema", "x"], 1, "frazil: SPEC: --schema=\"x\" has no meaning for sqlite"),
+        (&["sql", "postgresql", "twitter", "--schema", "a.b"], 1, "error[SPEC]: --schema=\"a.b\" is not a schema's name for postgresql"),
+        (&["sql", "bigquery", "twitter", "--schema", "a.b.c"], 1, "error[SPEC]: --schema=\"a.b.c\" is not a schema's name for bigquery"),
+        (&["sql", "mariadb", "twitter", "--schema", "`"], 1, "error[SPEC]: --schema=\"`\" is not"),
+        (&["sql", "duckdb", "twitter", "--schema", ""], 1, "error[SPEC]: --schema=\"\" is not"),
+        (&["sql", "clickhouse", "twitter", "--schema", "x"], 1, "error[SPEC]: --schema=\"x\" cannot be used with clickhouse"),
+        (&["sql", "sqlite", "twitter", "--schema", "x"], 1, "error[SPEC]: --schema=\"x\" cannot be used with sqlite"),
         (&["sql", "sqlite"], 2, "error: "),
-        (&["nodes", "nowhere"], 1, "frazil: SPEC: store=\"nowhere\" is none of: local, "),
-        (&["nodes", "memory", "--namespace", "a/b"], 1, "frazil: SPEC: namespace=\"a/b\" is not a name"),
-        (&["nodes", "file:/proc/none"], 1, "frazil: STORE_"),
-        (&["nodes", "env:CLI_TEST_NONE"], 1, "frazil: SPEC: store=env:CLI_TEST_NONE: "),
-        (&["nodes", "env:CLI_TEST_STORE"], 1, "frazil: STORE_"),
-        (&["nodes", "redis://me:secret@127.0.0.1:1"], 1, "frazil: STORE_"),
-        (&["nodes", "oracle://me:secret@127.0.0.1:1"], 1, "frazil: SPEC: "),
+        (&["nodes", "nowhere"], 1, "error[SPEC]: store=\"nowhere\" is none of: local, "),
+        (&["nodes", "memory", "--namespace", "a/b"], 1, "error[SPEC]: namespace=\"a/b\" is not a name"),
+        (&["nodes", "file:/proc/none"], 1, "error[STORE_"),
+        (&["nodes", "env:CLI_TEST_NONE"], 1, "error[SPEC]: store=env:CLI_TEST_NONE: "),
+        (&["nodes", "env:CLI_TEST_STORE"], 1, "error[STORE_"),
+        (&["nodes", "redis://me:secret@127.0.0.1:1"], 1, "error[STORE_"),
+        (&["nodes", "oracle://me:secret@127.0.0.1:1"], 1, "error[SPEC]: "),
         (&["nodes", "memory", "redis://me:secret@127.0.0.1:1"], 2, "error: unexpected argument"),
         (&["postgresql://127.0.0.1/x?password=secret"], 2, "error: unrecognized subcommand"),
         (&["redis://me:secret@127.0.0.1:1"], 2, "error: unrecognized subcommand"),
         (&["nodes"], 2, "error: "),
-        (&["segment", "file:/tmp/frazil-no-folder", "orders"], 1, "frazil: STORE_UNSUITABLE: "),
-        (&["segment", "memory", "or/ders"], 1, "frazil: SPEC: tag \"or/ders\" is not a name"),
-        (&["segment", "memory", "orders", "--namespace", "a~b"], 1, "frazil: SPEC: namespace=\"a~b\" is not a name"),
-        (&["segment", "redis://me:secret@127.0.0.1:1", "orders", "--start=1"], 1, "frazil: STORE_"),
+        (&["segment", "file:/tmp/frazil-no-folder", "orders"], 1, "error[STORE_UNSUITABLE]: "),
+        (&["segment", "memory", "or/ders"], 1, "error[SPEC]: tag \"or/ders\" is not a name"),
+        (&["segment", "memory", "orders", "--namespace", "a~b"], 1, "error[SPEC]: namespace=\"a~b\" is not a name"),
+        (&["segment", "redis://me:secret@127.0.0.1:1", "orders", "--start=1"], 1, "error[STORE_"),
         (&["segment", "memory"], 2, "error: "),
         (&["nodes", "memory", "--frobnicate"], 2, "error: "),
         (&[], 2, ""),
@@ -411,7 +419,7 @@ fn errors_and_usage() {
 }
 
 #[test]
-fn this_process_memory() {
+fn memory_store_is_listed_and_accepted() {
     let run = |arguments: &[&str]| {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let status = frazil_cli::main(arguments.iter().map(Into::into), &mut out, &mut err);
@@ -424,7 +432,7 @@ fn this_process_memory() {
     assert_eq!(status, 0);
     assert_eq!(line_of(&out, node)[1..3], [format!("server={node}"), "held".to_owned()]);
 
-    // Without a clock nobody can tell whether the old bounds have passed: the process takes another number.
+    // Without a clock, the process cannot know whether the old bounds have passed, so it takes another number.
     assert_eq!(run(&["nodes", "memory", "--namespace", "cli", "--accept"]).0, 0);
     let until = Instant::now() + Duration::from_secs(30);
     while ids.lease().unwrap().node == node || ids.next_id().is_err() {
@@ -435,7 +443,7 @@ fn this_process_memory() {
 }
 
 #[test]
-fn a_number_that_only_a_wrong_clock_holds_is_given_back() {
+fn a_number_that_only_a_wrong_clock_holds_is_released() {
     let run = |arguments: &[&str]| {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let status = frazil_cli::main(arguments.iter().map(Into::into), &mut out, &mut err);
@@ -447,19 +455,19 @@ fn a_number_that_only_a_wrong_clock_holds_is_given_back() {
     ids.next_id().unwrap();
     ids.close();
     let error = Snowflake::open(&spec).unwrap_err();
-    assert!(error.to_string().contains("were given back"), "{error}");
+    assert!(error.to_string().contains("released node numbers"), "{error}");
 
     let (status, out, err) = run(&["nodes", "memory", "--namespace", "ahead", "--accept"]);
     assert_eq!((status, err.as_str()), (0, ""));
-    let told: Vec<_> = out.lines().take(2).collect();
-    assert!(told[0].starts_with("accepted: new leases begin at 20"), "{out}");
-    assert!(told[1].starts_with("node number 7 was held until 2033-05-18T"), "{out}");
+    let report: Vec<_> = out.lines().take(2).collect();
+    assert!(report[0].starts_with("accepted: new leases begin at 20"), "{out}");
+    assert!(report[1].starts_with("node number 7 was held until 2033-05-18T"), "{out}");
     let (_, again, _) = run(&["nodes", "memory", "--namespace", "ahead", "--accept"]);
     assert!(!again.contains("was held until"), "{again}");
 }
 
 #[test]
-fn an_output_that_is_closed_is_no_panic() {
+fn a_closed_output_is_an_error_without_a_panic() {
     struct Closed;
     impl std::io::Write for Closed {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {

@@ -27,7 +27,7 @@ pub(crate) fn listening(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Presses Ctrl-C in this program's console, where all programs get it: so tests of it go on one by one.
+/// Presses Ctrl-C in this program's console, where all programs get it, so these tests run one after the other.
 #[cfg(windows)]
 pub(crate) fn interrupt(child: &mut Child) {
     use windows_sys::Win32::System::Console::{CTRL_C_EVENT, GenerateConsoleCtrlEvent, SetConsoleCtrlHandler};

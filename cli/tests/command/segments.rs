@@ -4,7 +4,7 @@
 use frazil::{ErrorKind, Numbers, Segment};
 use std::time::Duration;
 
-/// A folder of its own, removed at the end; behind a link, so that another can take its place at once.
+/// A temporary folder that is reached through a link, so that another folder can replace it at once.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -44,12 +44,12 @@ fn numbers(numbers: &Numbers, count: usize) -> Vec<i64> {
 }
 
 #[test]
-fn a_store_that_went_back_is_refused_until_an_operator_says_where_to_go_on() {
+fn a_store_that_went_back_is_refused_until_an_operator_sets_the_next_number() {
     let folder = Folder::new("back's");
     let segment = Segment::open(&format!("-orders store=\"{}\" step=100 wait=2s", folder.store())).unwrap();
     assert!(std::process::Command::new("cp").arg("-a").args([folder.beside("first"), folder.beside("copy")]).status().unwrap().success());
     let before = numbers(&segment, 20);
-    // The next range is there, and the thread at rest: no write is under way.
+    // The next range is prefetched, and the thread rests, so no write is under way.
     while segment.prepared().unwrap() == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -65,15 +65,15 @@ fn a_store_that_went_back_is_refused_until_an_operator_says_where_to_go_on() {
     assert!(refused.to_string().contains("frazil segment 'file:"), "{refused}");
     assert!(segment.batch(3).is_err_and(|error| error.kind() == ErrorKind::StoreChanged && error.written() == 0));
 
-    // The operator runs what the error says, with a number for N.
+    // The operator runs the command of the error, with a number for N.
     let text = refused.to_string();
     let printed = &text[text.find("frazil segment").expect("a command")..];
     let command = |start: &str| printed.replace("--start=N", &format!("--start={start}"));
     let (status, err) = shell(&command("1"));
     assert_eq!(status, 1, "{err}");
-    assert!(err.starts_with("frazil: OUT_OF_RANGE: "), "below what the copy itself says: {err}");
+    assert!(err.starts_with("error[OUT_OF_RANGE]: "), "below what the copy itself says: {err}");
     assert_eq!(segment.next_id().unwrap_err().kind(), ErrorKind::StoreChanged);
-    // The copy allows this one, and the process has given out more.
+    // The copy allows this number, but the process has handed out higher ones.
     assert_eq!(shell(&command("150")), (0, String::new()));
     let still = segment.next_id().unwrap_err();
     assert_eq!(still.kind(), ErrorKind::StoreChanged);
@@ -82,7 +82,7 @@ fn a_store_that_went_back_is_refused_until_an_operator_says_where_to_go_on() {
     assert_eq!(numbers(&segment, 100), (1_000_000..1_000_100).collect::<Vec<_>>());
 }
 
-/// Runs a printed command in a shell: its exit status, and what it complained about.
+/// Runs a printed command in a shell. Returns its exit status and its error output.
 fn shell(command: &str) -> (i32, String) {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_frazil"));
     let path = format!("{}:/usr/bin:/bin", program.parent().expect("a folder").display());

@@ -1,16 +1,16 @@
-//! The first model, of decimal digits: JavaScript, spreadsheets, two steps, 32-bit floats. The times of some IDs are put together with the
-//! lower bits of others. The results have the source's habits, and no program has rounded them.
+//! The model of decimal digits: JavaScript, spreadsheets, two steps, 32-bit floats. It combines the times of some IDs with the
+//! lower bits of others. These combinations follow the patterns of the source, and no program has rounded them.
 
 use super::{Bits, FEWEST, PERHAPS, SURELY, Share, excess, is_double};
 use frazil::admin::foreign::rounding::{Mark, is_single_in_full, mark};
 
-/// So many IDs are put together.
+/// The number of combined IDs.
 const MADE: usize = 1 << 15;
 
-/// A program, and whether a number has what it leaves: its mark, and whether it is a double.
-type Row = (&'static str, fn(Mark, bool) -> bool);
+/// A program, and a test for numbers that it has rounded, given their mark and whether they are doubles.
+type Signature = (&'static str, fn(Mark, bool) -> bool);
 
-const MARKS: [Row; 6] = [
+const MARKS: [Signature; 6] = [
     ("by JavaScript, or a program that prints the fewest digits of a double", |mark, _| matches!(mark, Mark::Shortest | Mark::Digits(_))),
     ("to 16 digits", |mark, _| matches!(mark, Mark::Digits(..=16))),
     ("to 15 digits, as by a spreadsheet", |mark, _| matches!(mark, Mark::Digits(..=15))),
@@ -21,7 +21,7 @@ const MARKS: [Row; 6] = [
     }),
 ];
 
-/// Most IDs have no mark: these tests are the cheapest.
+/// Excludes most IDs by cheap tests.
 fn may_be_marked(id: u64) -> bool {
     id.is_multiple_of(10) || is_double(id)
 }
@@ -39,7 +39,7 @@ fn counts(ids: impl Iterator<Item = u64>) -> [u64; MARKS.len()] {
     counts
 }
 
-/// The surest excess of a mark, among those that explain the most IDs.
+/// Finds the most certain excess of a mark, among those that explain the most IDs.
 pub(super) fn find(kept: &[u64], bits: &Bits) -> Option<Share> {
     let low = (1_u64 << bits.time_shift) - 1;
     let (ids, rounds) = (kept.len() as u64, MADE.div_ceil(kept.len().max(1)));
@@ -47,14 +47,14 @@ pub(super) fn find(kept: &[u64], bits: &Bits) -> Option<Share> {
         let with = move |at: usize| kept[(at + round * 7919) % kept.len()] & low;
         kept.iter().enumerate().map(move |(at, id)| id & !low | with(at))
     });
-    let of = |((count, made), (by, _)): ((u64, u64), Row)| {
+    let of = |((count, made), (by, _)): ((u64, u64), Signature)| {
         let expected = (made as f64 + (made as f64).sqrt()) / rounds as f64 + 0.01;
         let surety = excess(count, expected);
-        // A few lines that all look so need no statistics.
+        // If most of a few lines look rounded, no statistics are needed.
         let is_most = count >= FEWEST && count * 2 > ids && surety >= PERHAPS;
         Share::found(count, expected, ids, if is_most { surety.max(SURELY) } else { surety }, by)
     };
-    // A float keeps no bit below the time, and few of the time: scheduled times have some zeros too, but not so many.
+    // A 32-bit float keeps few bits of the time and none below it. Scheduled times have fewer zeros.
     let zero = kept.iter().filter(|id| **id & low == 0).count() as f64;
     let needed = kept.iter().map(|id| u64::BITS - id.leading_zeros() - 24).min().unwrap_or(0).saturating_sub(bits.time_shift);
     let singles = kept.iter().filter(|id| is_single_in_full(**id)).count() as u64;
@@ -64,7 +64,7 @@ pub(super) fn find(kept: &[u64], bits: &Bits) -> Option<Share> {
     let most = |of: fn(&Share) -> f64, found: &[Share]| found.iter().map(of).fold(0.0, f64::max);
     let sure = most(|share| share.surety, &found).min(SURELY);
     let sure: Vec<_> = found.into_iter().filter(|share| share.surety >= sure).collect();
-    // Two steps leave the marks of the first one in some of the IDs.
+    // Rounding in two steps leaves the marks of the first step in some IDs.
     let least = 0.8 * most(|share| share.share, &sure);
     sure.into_iter().filter(|share| share.share >= least).max_by(|a, b| a.surety.total_cmp(&b.surety))
 }

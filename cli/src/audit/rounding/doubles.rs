@@ -1,20 +1,21 @@
-//! The second model, of the last bits: a double in full loses k of them. Where the sequence is the lowest field, those with exactly j zeros
-//! are about twice as many as those with j + 1, also where threads take blocks of sequences. So those with fewer than k zeros tell how many
-//! may have k and more. Sequence 0 is apart: where ticks begin at random, it is as frequent as those after it. Where they begin at 0, or
-//! nobody knows, it says nothing, unless nearly all are 0. Where a node number is the lowest field, numbers that end with k zeros are rare,
-//! and seldom lie where others would be rounded to.
+//! The model of the last k bits, which an ID loses when it is rounded to a double.
+//!
+//! If the sequence is the lowest field, sequences that end with exactly j zeros are about twice as frequent as those with j + 1, even if
+//! threads take blocks of sequences. So the sequences with fewer than k zeros predict how many have k or more. Sequence 0 is counted
+//! separately: if ticks begin at random, it is as frequent as the next ones. Otherwise it is not evidence, unless nearly all are 0. If a node
+//! number is the lowest field, numbers that end with k zeros are rare, and rarely the nearest such number to others.
 
 use super::{BY_DOUBLE, Bits, PERHAPS, SURELY, Share, excess};
 
-/// The lowest fields of IDs, where they are sequences.
+/// The sequences of IDs, if they are the lowest field.
 pub(super) struct Sequences {
     lost: u32,
     ids: u64,
-    /// Those that are 0.
+    /// The number of sequences that are 0.
     zero: u64,
-    /// Those that follow 0 and would be rounded to it, and begin a tick.
+    /// The number of sequences that can begin a tick, and would be rounded to 0.
     early: u64,
-    /// The others, by their zeros.
+    /// The number of other sequences, by trailing zeros.
     by_zeros: [u64; 64],
 }
 
@@ -32,20 +33,20 @@ impl Sequences {
         found
     }
 
-    /// Returns whether some end with the zeros of a double, and are not 0.
+    /// Returns whether some sequences other than 0 end with the zeros of a double.
     pub(super) fn has_lattice(&self) -> bool {
         self.by_zeros[self.lost as usize..].iter().any(|count| *count > 0)
     }
 
-    /// Sequences that end with the zeros of a double, and are not 0 unless ticks begin anywhere.
+    /// Looks for sequences that end with the zeros of a double. Counts 0 only if ticks begin at random.
     pub(super) fn lattice(&self, bits: &Bits) -> Option<Share> {
         let (below, lattice) = self.by_zeros.split_at(self.lost as usize);
-        // Each class of zeros says how many end with at least `lost`: half as many as the class before that.
+        // Each class of zeros predicts the number with at least `lost` zeros: half of the class before.
         let of_class = |(zeros, count): (usize, &u64)| *count as f64 / f64::from(1_u32 << (below.len() - 1 - zeros));
         let expected = below.iter().enumerate().map(of_class).fold(0.0, f64::max);
         let zero = if bits.starts.is_some_and(|starts| starts >= 1 << self.lost) { self.zero } else { 0 };
         let all = lattice.iter().sum::<u64>() + zero;
-        // Blocks of sequences begin with more zeros than that.
+        // Blocks of sequences begin with more zeros.
         let is_block = excess(lattice[0], expected / 2.0 + 0.5) < SURELY / 4.0 && zero == 0;
         if bits.sequence == 0 || is_block {
             return None;
@@ -53,7 +54,7 @@ impl Sequences {
         Share::found(all, expected, self.ids, excess(all, expected + 1.0), BY_DOUBLE)
     }
 
-    /// Sequence 0, where ticks begin with any of several.
+    /// Looks for an excess of sequence 0, if ticks begin at one of several.
     pub(super) fn starts(&self, bits: &Bits) -> Option<Share> {
         let starts = bits.starts.filter(|_| bits.sequence > 0)?;
         let others = starts.min(1 << (self.lost - 1)).checked_sub(1).filter(|others| *others > 0)? as f64;
@@ -63,7 +64,7 @@ impl Sequences {
     }
 }
 
-/// Node numbers that end with zeros, in the lowest field.
+/// Looks for node numbers that end with zeros, in the lowest field.
 pub(super) fn of_nodes(lost: u32, nodes: &[(u64, u64)]) -> Option<Share> {
     let (unit, half) = (1_u64 << lost, 1_u64 << (lost - 1));
     let all = |numbers: &[(u64, u64)]| numbers.iter().map(|(_, ids)| ids).sum::<u64>();
@@ -72,18 +73,18 @@ pub(super) fn of_nodes(lost: u32, nodes: &[(u64, u64)]) -> Option<Share> {
     if others.len() * 20 <= round.len() {
         let numbers: Vec<_> = round.iter().filter(|(number, _)| *number > 0).collect();
         let exact = numbers.iter().filter(|(number, _)| number.trailing_zeros() == lost).count();
-        // Round numbers that people choose have more zeros, or are few.
+        // Round numbers that people choose have more zeros, or are rare.
         let is_sure = numbers.len() as u64 * u64::from(lost) >= 24 && exact * 4 >= numbers.len();
         return if is_sure { share(all(&round), SURELY) } else { None };
     }
-    // Others become a number by rounding: by chance, as seldom as two others are as near.
+    // The expected number of near pairs by chance follows from pairs among the other numbers.
     let near = |a: u64, b: u64| a.abs_diff(b) <= half;
     let explained: Vec<_> = round.iter().copied().filter(|(number, _)| others.iter().any(|(other, _)| near(*other, *number))).collect();
-    // Sorted: only neighbours can be near.
+    // The numbers are sorted, so only neighbours can be near.
     let pairs =
         others.iter().enumerate().map(|(at, (a, _))| others[at + 1..].iter().take_while(|(b, _)| near(*a, *b)).count()).sum::<usize>();
     let surety = excess(explained.len() as u64, 0.05 + pairs as f64 * 2.0 / (unit - 1) as f64);
     let count = all(&explained);
-    // Any such number is a sign; few IDs of it are none.
+    // Such a number is evidence only if it has enough IDs.
     if surety < 2.0 || count * 50 < all(nodes) { None } else { share(count, surety.max(PERHAPS)) }
 }

@@ -1,7 +1,6 @@
-//! Sources as generators mint them, exact and rounded in part, and the verdicts on them.
+//! Verdicts on sources of simulated generators, exact and partly rounded.
 //!
-//! `FRAZIL_ROUNDING_SOURCES=10000` judges so many exact sources, every day there are a few hundred; `FRAZIL_ROUNDING_ROUNDS=10` so many times
-//! as many rounded ones.
+//! `FRAZIL_ROUNDING_SOURCES=10000` sets the number of exact sources, `FRAZIL_ROUNDING_ROUNDS=10` multiplies the number of rounded ones.
 
 use super::super::fields::Fields;
 use super::*;
@@ -14,7 +13,7 @@ use std::collections::BTreeMap;
 const BEGIN_MS: i64 = 1_764_000_000_000;
 const LAYOUTS: [&str; 4] = ["standard", "twitter", "sonyflake", "leaf"];
 
-/// IDs of a few generators: a tick holds `rate` of them on average, and begins where the layout's policy says.
+/// IDs of a few generators. A tick has `rate` of them on average, and begins at a value of the start policy.
 fn minted(name: &str, count: usize, rate: f64, random: &mut Rng) -> Vec<u64> {
     let (layout, policies) = of_layout(name).unwrap();
     let starts = policies.start.values();
@@ -46,7 +45,7 @@ fn verdict(name: &str, ids: &[u64]) -> Rounding {
     ids.sort_unstable();
     let (mut marks, mut nodes) = (Marks::default(), BTreeMap::new());
     for (line, id) in ids.iter().enumerate() {
-        marks.add(Record::new(*id, 0, line as u64), fields.bits());
+        marks.add(IdRecord::new(*id, 0, line as u64), fields.bits());
         *nodes.entry(fields.lowest_node_field(fields.take(*id).map_or(0, |taken| taken.node))).or_default() += 1;
     }
     marks.says(fields.bits(), &nodes.into_iter().collect::<Vec<_>>())
@@ -81,7 +80,7 @@ fn exact_sources_are_not_called_rounded() {
         assert!(!matches!(verdict, Rounding::Yes(_)), "{name}, {rate} a tick: {verdict:?}");
         open += usize::from(verdict != Rounding::No);
     }
-    println!("of {sources} exact sources {open} cannot be told");
+    println!("{open} of {sources} exact sources remain open");
     assert!(open * 50 <= sources, "{open} of {sources}");
 }
 
@@ -100,14 +99,14 @@ fn rounded_shares_are_found() {
                     let distinct: std::collections::HashSet<_> = ids.iter().collect();
                     match verdict(name, &ids) {
                         Rounding::Yes(_) => found += 1,
-                        // A repeated ID is a finding of its own, and a file that is as it was is exact.
+                        // A repeated ID is a separate finding, and an unchanged file is exact.
                         Rounding::No if distinct.len() == ids.len() && changed * 20 > ids.len() => clean += 1,
                         _ => {}
                     }
                 }
                 println!("{name}, {form}, {share}: {found} of {sources} found, {clean} called clean");
                 assert!(clean == 0, "{name}, {form}, {share}: {clean} called clean");
-                // One machine's number and the one that it is rounded to may be two machines'.
+                // Both a machine's number and the number that it is rounded to may be in use.
                 assert!(share < 0.5 || found > 0 || name == "sonyflake", "{name}, {form}, {share}");
             }
         }

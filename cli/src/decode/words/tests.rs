@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn numbers_of_their_own() {
+fn separate_integers_in_a_line() {
     for (line, numbers) in [
         ("-1541815603606036480 id=-7 (-8) [-9] \"-10\" /-11", vec![]),
         ("a-1 2-3 ä-4 a_-5 --6 (x)-7 - 8", vec!["1", "2", "3", "4", "5", "6", "7", "8"]),
