@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds target/debug/frazil-server with what all suites in Rust are compiled with, so that it is compiled once.
+# Builds target/debug/frazil-server with the features of all Rust suites, so that it is compiled only once.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/rust.sh

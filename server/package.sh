@@ -1,12 +1,12 @@
 #!/bin/sh
-# Packs frazil-server as it is released, for TARGET, which is one of musl: build/package/server/frazil-server-VERSION-TARGET.tar.gz. The program
-# is static, so that it runs on any Linux, and in an image without a libc. The crates that are linked into it are listed in the archive, and
-# beside it; the archive has their licences.
+# Packs the released frazil-server for TARGET, a musl target, into build/package/server/frazil-server-VERSION-TARGET.tar.gz. The program is
+# static, so it runs on any Linux, also in an image without a libc. A list of its crates is in the archive and beside it. The archive also
+# has their licences.
 set -eu
 cd "$(dirname "$0")/.."
 case ${TARGET:-} in
     *-linux-musl) ;;
-    *) echo "TARGET=${TARGET:-} is no target of musl, as x86_64-unknown-linux-musl is" >&2; exit 2 ;;
+    *) echo "TARGET=${TARGET:-} is not a musl target: use for example x86_64-unknown-linux-musl" >&2; exit 2 ;;
 esac
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 from=$(LINK=static scripts/release-build.sh --package frazil-server --bin frazil-server)

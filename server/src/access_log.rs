@@ -5,7 +5,7 @@ use crate::peer::Peer;
 use hyper::{Method, StatusCode};
 use std::time::Instant;
 
-/// The most bytes logged of a path or a method: a client may send any.
+/// The most bytes logged of a path or a method, because a client may send any number.
 const LONGEST: usize = 256;
 
 pub fn http(protocol: &str, peer: Peer, method: &Method, path: &str, status: StatusCode, code: &str, since: Instant) {
@@ -34,7 +34,7 @@ pub fn pipeline(peer: Peer, commands: u64, refused: u64, since: Instant) {
     log::info("request", fields);
 }
 
-/// Returns the time since then, to the microsecond.
+/// Returns the seconds since an instant, to the microsecond.
 fn seconds(since: Instant) -> f64 {
     since.elapsed().as_micros() as f64 / 1e6
 }

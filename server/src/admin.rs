@@ -1,6 +1,6 @@
 //! The operator's port: liveness, readiness, metrics.
 
-use crate::http::{Answer, Caller, json, plain, tell};
+use crate::http::{Answer, Caller, json, note, plain};
 use crate::peer::Peer;
 use crate::protocol::Protocol;
 use crate::refusal::{Refusal, Result};
@@ -17,11 +17,11 @@ use std::time::Instant;
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answers a request of the admin port. Liveness and readiness need neither a token nor a certificate, because a load balancer has none.
-/// `is_known` tells whether the client has shown a certificate, where it needs one.
+/// `is_known` is false if the client needs a certificate and has shown none.
 pub async fn answer(shared: Arc<Shared>, peer: Peer, is_known: bool, request: Request<Incoming>) -> Answer {
     let since = Instant::now();
     let done = route(&shared, peer, is_known, &request).await;
-    tell(Protocol::Admin, &shared, peer, &request, since, done)
+    note(Protocol::Admin, &shared, peer, &request, since, done)
 }
 
 async fn route(shared: &Arc<Shared>, peer: Peer, is_known: bool, request: &Request<Incoming>) -> Result<Answer> {
@@ -58,8 +58,8 @@ async fn metrics(shared: &Arc<Shared>, caller: &Caller<'_>) -> Result<Answer> {
     // A thousand names make tens of thousands of lines; no other connection waits for them.
     let all = Arc::clone(shared);
     let text = tokio::task::spawn_blocking(move || all.metrics.text(all.names())).await;
-    let told = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Internal, format!("the metrics cannot be written: {error}"));
-    let mut answer = plain(text.map_err(|error| told(&error))?.map_err(|error| told(&error))?);
+    let failed = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Internal, format!("the metrics cannot be written: {error}"));
+    let mut answer = plain(text.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPENMETRICS));
     Ok(answer)
 }

@@ -6,33 +6,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// The event that may end some work. It is polled only after its own wake-up, and not each time that a socket wakes the task: polling a
+/// The event that may end some work. It is polled only after its own wake-up, not each time that a socket wakes the task, because polling a
 /// timer and a channel takes locks for every request.
 pub struct CancelOn<F> {
     end: F,
-    bell: Option<Arc<Bell>>,
+    wakeup: Option<Arc<Wakeup>>,
 }
 
 /// The event's own waker.
-struct Bell {
-    has_rung: AtomicBool,
+struct Wakeup {
+    was_woken: AtomicBool,
     task: Waker,
 }
 
-impl Wake for Bell {
+impl Wake for Wakeup {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.has_rung.store(true, Ordering::Release);
+        self.was_woken.store(true, Ordering::Release);
         self.task.wake_by_ref();
     }
 }
 
 impl<F: Future<Output = ()> + Unpin> CancelOn<F> {
     pub fn new(end: F) -> Self {
-        CancelOn { end, bell: None }
+        CancelOn { end, wakeup: None }
     }
 
     /// Returns the result of some work, or `None` if the event comes first; no further work may follow.
@@ -48,15 +48,15 @@ impl<F: Future<Output = ()> + Unpin> CancelOn<F> {
     }
 
     fn poll_end(&mut self, context: &Context<'_>) -> Poll<()> {
-        let bell = match &self.bell {
-            Some(bell) if bell.task.will_wake(context.waker()) => bell,
-            _ => self.bell.insert(Arc::new(Bell { has_rung: AtomicBool::new(true), task: context.waker().clone() })),
+        let wakeup = match &self.wakeup {
+            Some(wakeup) if wakeup.task.will_wake(context.waker()) => wakeup,
+            _ => self.wakeup.insert(Arc::new(Wakeup { was_woken: AtomicBool::new(true), task: context.waker().clone() })),
         };
         // Fast path: not woken, one load. A wake after the swap polls the task again.
-        if !bell.has_rung.load(Ordering::Relaxed) || !bell.has_rung.swap(false, Ordering::Acquire) {
+        if !wakeup.was_woken.load(Ordering::Relaxed) || !wakeup.was_woken.swap(false, Ordering::Acquire) {
             return Poll::Pending;
         }
-        let waker = Waker::from(Arc::clone(bell));
+        let waker = Waker::from(Arc::clone(wakeup));
         Pin::new(&mut self.end).poll(&mut Context::from_waker(&waker))
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     use tokio::sync::Notify;
 
     #[test]
-    fn the_end_is_polled_only_when_it_was_woken() {
+    fn end_is_polled_only_after_its_wake() {
         let (over, again) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let polls = Arc::new(AtomicUsize::new(0));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -91,10 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn another_task_goes_on_with_it() {
+    fn another_task_continues_the_wait() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-        let (tell, told) = tokio::sync::oneshot::channel::<()>();
-        let mut until = CancelOn::new(Box::pin(async { drop(told.await) }));
+        let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
+        let mut until = CancelOn::new(Box::pin(async { drop(receiver.await) }));
         runtime.block_on(async {
             let first = tokio::spawn(async move {
                 assert_eq!(until.work(tokio::task::yield_now()).await, Some(()));
@@ -103,7 +103,7 @@ mod tests {
             let mut until = first.await.unwrap();
             let second = tokio::spawn(async move { until.work(std::future::pending::<()>()).await });
             tokio::task::yield_now().await;
-            drop(tell);
+            drop(sender);
             assert_eq!(second.await.unwrap(), None);
         });
     }

@@ -1,5 +1,5 @@
-//! The systems whose clients a name also serves, on those systems' own paths. They mint on GET, as a link or a picture in a page does, so
-//! that each name must ask for it.
+//! The systems whose clients a name also serves, on those systems' own paths. These paths mint on GET, which a link or a picture in a page
+//! sends, so each name must opt in.
 
 use frazil::bindings::did_you_mean;
 use frazil::{Error, ErrorKind, Result, Spec};
@@ -28,7 +28,7 @@ impl Compat {
                 "tinyid" => compat.tinyid = true,
                 _ => {
                     let near = did_you_mean(system, SYSTEMS);
-                    let why = format!("{KEY}={system:?} is no system whose clients are served{near}: {}", SYSTEMS.join(", "));
+                    let why = format!("{KEY}={system:?} is not a supported system{near}: use {}", SYSTEMS.join(", "));
                     return Err(Error::new(ErrorKind::Spec, why));
                 }
             }

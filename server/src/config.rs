@@ -20,8 +20,8 @@ use std::time::Duration;
 
 const USUAL_HTTP: &str = "127.0.0.1:8080";
 
-/// The place where a protocol is spoken.
-pub enum Place {
+/// The address or the path at which the server accepts connections of a protocol.
+pub enum Endpoint {
     Address(SocketAddr),
     /// A socket that the service manager has opened.
     Socket(TcpListener, SocketAddr),
@@ -29,17 +29,17 @@ pub enum Place {
     Path(PathBuf),
 }
 
-impl Place {
+impl Endpoint {
     /// Returns the address of a port; `None` for a Unix socket, which only programs of this machine reach.
     pub fn address(&self) -> Option<SocketAddr> {
         match self {
-            Place::Address(address) | Place::Socket(_, address) => Some(*address),
-            Place::Path(_) => None,
+            Endpoint::Address(address) | Endpoint::Socket(_, address) => Some(*address),
+            Endpoint::Path(_) => None,
         }
     }
 
-    /// Tells whether no two sockets can listen on both.
-    fn meets(&self, other: &Place) -> bool {
+    /// Returns whether no two sockets can listen on both.
+    fn meets(&self, other: &Endpoint) -> bool {
         let covers = |a: SocketAddr, b: SocketAddr| a.ip().is_unspecified() && (a.is_ipv6() || b.is_ipv4());
         match (self.address(), other.address()) {
             (Some(a), Some(b)) => a.port() == b.port() && a.port() != 0 && (a.ip() == b.ip() || covers(a, b) || covers(b, a)),
@@ -49,17 +49,17 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Address(address) | Place::Socket(_, address) => address.fmt(f),
-            Place::Path(path) => write!(f, "{PREFIX}{}", path.display()),
+            Endpoint::Address(address) | Endpoint::Socket(_, address) => address.fmt(f),
+            Endpoint::Path(path) => write!(f, "{PREFIX}{}", path.display()),
         }
     }
 }
 
 pub struct Config {
-    pub places: Vec<(Protocol, Place)>,
+    pub endpoints: Vec<(Protocol, Endpoint)>,
     pub plans: Vec<Plan>,
     pub gate: Gate,
     pub tls: Option<Tls>,
@@ -92,14 +92,14 @@ impl Config {
         let is_placed = !sockets.is_empty() || settings.resp.is_some();
         let usual = (!is_placed).then(|| USUAL_HTTP.to_owned());
         let given = [(Protocol::Http, settings.http.or(usual)), (Protocol::Resp, settings.resp), (Protocol::Admin, settings.admin)];
-        let places = places(given, sockets)?;
+        let endpoints = endpoints(given, sockets)?;
         let plans = settings.named.into_iter().map(|(name, spec)| Plan::new(name, &spec)).collect::<Result<Vec<_>>>()?;
-        if let Some(plan) = plans.iter().find(|plan| plan.is_lent() && places.iter().all(|(protocol, _)| *protocol != Protocol::Resp)) {
-            return Err(spec_error(format!("{} is lent, which takes Redis' protocol: give --resp", plan.name)));
+        if let Some(plan) = plans.iter().find(|plan| plan.is_lent() && endpoints.iter().all(|(protocol, _)| *protocol != Protocol::Resp)) {
+            return Err(spec_error(format!("{} is lent over Redis' protocol: give --resp", plan.name)));
         }
         let gate = Gate::new(settings.tokens, plans.iter().map(|plan| plan.name.clone()).collect())?;
         let tls = Tls::new(settings.tls_cert, settings.tls_key, settings.tls_client_ca, settings.tls_client_crl)?;
-        let far = places.iter().filter_map(|(_, place)| place.address()).find(|address| !address.ip().is_loopback());
+        let far = endpoints.iter().filter_map(|(_, endpoint)| endpoint.address()).find(|address| !address.ip().is_loopback());
         let knows_clients = gate.is_closed() || tls.as_ref().is_some_and(Tls::knows_clients);
         if let Some(far) = far.filter(|_| !knows_clients && !settings.insecure.unwrap_or(false)) {
             return Err(spec_error(format!(
@@ -123,35 +123,35 @@ impl Config {
         let hosts = settings.hosts.as_deref().map(hosts).transpose()?.unwrap_or_default();
         let proxies = settings.proxies.as_deref().map(Proxies::new).transpose()?.unwrap_or_default();
         let access_log = settings.access_log.unwrap_or(false);
-        Ok(Config { places, plans, gate, tls, hosts, proxies, limits, drain_delay, access_log, threads })
+        Ok(Config { endpoints, plans, gate, tls, hosts, proxies, limits, drain_delay, access_log, threads })
     }
 }
 
-/// Returns the places in the order of the protocols.
-fn places(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, TcpListener)>) -> Result<Vec<(Protocol, Place)>> {
-    let mut places: Vec<(Protocol, Place)> = vec![];
+/// Returns the endpoints in the order of the protocols.
+fn endpoints(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, TcpListener)>) -> Result<Vec<(Protocol, Endpoint)>> {
+    let mut endpoints: Vec<(Protocol, Endpoint)> = vec![];
     for (protocol, text) in given {
         let key = protocol.name();
         let socket = sockets.iter().position(|(its, _)| *its == protocol).map(|at| sockets.swap_remove(at).1);
-        let place = match (text, socket) {
+        let endpoint = match (text, socket) {
             (None, None) => continue,
-            (Some(text), None) => place(protocol, &text)?,
+            (Some(text), None) => endpoint(protocol, &text)?,
             (None, Some(socket)) => {
                 let at = socket.local_addr().map_err(|error| spec_error(format!("the socket {key} of the service manager: {error}")))?;
-                Place::Socket(socket, at)
+                Endpoint::Socket(socket, at)
             }
             (Some(text), Some(_)) => {
                 let why = "and the service manager hands over a socket of that name: one of them";
                 return Err(spec_error(format!("{key}={text} is given, {why}")));
             }
         };
-        if let Some((other, its)) = places.iter().find(|(_, its)| its.meets(&place)) {
+        if let Some((other, its)) = endpoints.iter().find(|(_, its)| its.meets(&endpoint)) {
             let (other, why) = (other.name(), "are one address: give each protocol its own");
-            return Err(spec_error(format!("{other}={its} and {key}={place} {why}")));
+            return Err(spec_error(format!("{other}={its} and {key}={endpoint} {why}")));
         }
-        places.push((protocol, place));
+        endpoints.push((protocol, endpoint));
     }
-    Ok(places)
+    Ok(endpoints)
 }
 
 /// Splits the list of host names.
@@ -175,15 +175,15 @@ fn limit<T: PartialOrd + fmt::Display + Copy>(key: &str, value: Option<T>, usual
 }
 
 /// Parses an address, or `unix:` and a path.
-fn place(protocol: Protocol, text: &str) -> Result<Place> {
+fn endpoint(protocol: Protocol, text: &str) -> Result<Endpoint> {
     let key = protocol.name();
     match text.strip_prefix(PREFIX).map(Path::new) {
-        None => address(key, text).map(Place::Address),
+        None => address(key, text).map(Endpoint::Address),
         Some(path) if path.is_absolute() => match UnixAddr::from_pathname(path) {
-            Ok(_) => Ok(Place::Path(path.to_owned())),
-            Err(_) => Err(spec_error(format!("{key}={text:?} is no path of a Unix socket, which has at most some 100 bytes"))),
+            Ok(_) => Ok(Endpoint::Path(path.to_owned())),
+            Err(_) => Err(spec_error(format!("{key}={text:?} is too long for a Unix socket: use a path of at most 100 bytes"))),
         },
-        Some(_) => Err(spec_error(format!("{key}={text:?} is no absolute path: {PREFIX}/run/frazil/{key}.sock"))),
+        Some(_) => Err(spec_error(format!("{key}={text:?} is not an absolute path: use {PREFIX}/run/frazil/{key}.sock"))),
     }
 }
 
@@ -196,8 +196,8 @@ fn address(key: &str, text: &str) -> Result<SocketAddr> {
 
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (protocol, place) in &self.places {
-            writeln!(f, "{:<6} {place}", protocol.name())?;
+        for (protocol, endpoint) in &self.endpoints {
+            writeln!(f, "{:<6} {endpoint}", protocol.name())?;
         }
         let (tokens, tls) = (self.gate.is_closed(), self.tls.as_ref());
         let certificates = tls.is_some_and(Tls::knows_clients);
@@ -228,12 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_alone_unless_told() {
-        let places = |config: Config| config.places.iter().map(|(its, place)| (*its, place.to_string())).collect::<Vec<_>>();
+    fn the_default_is_loopback_and_other_addresses_need_insecure() {
+        let endpoints = |config: Config| config.endpoints.iter().map(|(its, endpoint)| (*its, endpoint.to_string())).collect::<Vec<_>>();
         let at = |protocol, address: &str| vec![(protocol, address.to_owned())];
-        assert_eq!(places(config(|_| {}).unwrap()), at(Protocol::Http, USUAL_HTTP));
-        assert_eq!(places(config(|s| s.http = Some(":80".into())).unwrap()), at(Protocol::Http, "127.0.0.1:80"));
-        assert_eq!(places(config(|s| s.resp = Some(":81".into())).unwrap()), at(Protocol::Resp, "127.0.0.1:81"));
+        assert_eq!(endpoints(config(|_| {}).unwrap()), at(Protocol::Http, USUAL_HTTP));
+        assert_eq!(endpoints(config(|s| s.http = Some(":80".into())).unwrap()), at(Protocol::Http, "127.0.0.1:80"));
+        assert_eq!(endpoints(config(|s| s.resp = Some(":81".into())).unwrap()), at(Protocol::Resp, "127.0.0.1:81"));
         let keys: [fn(&mut Settings) -> &mut Option<String>; 3] = [|s| &mut s.http, |s| &mut s.resp, |s| &mut s.admin];
         for key in keys {
             let far = |s: &mut Settings| *key(s) = Some("0.0.0.0:80".into());
@@ -247,15 +247,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
-        for (change, told) in [
+    fn an_invalid_setting_is_named_with_its_value() {
+        for (change, expected) in [
             (&(|s: &mut Settings| s.max_count = Some(0)) as &dyn Fn(&mut Settings), "max-count=0 is out of range: 1 to 1000000"),
             (&|s| s.drain_delay_ms = Some(600_001), "drain-delay-ms=600001 is out of range: 0 to 600000"),
             (&|s| s.resp_idle_ms = Some(86_400_001), "resp-idle-ms=86400001 is out of range: 0 to 86400000"),
             (&|s| s.named.clear(), "nothing to serve"),
             (&|s| s.hosts = Some("ids:80".into()), "\"ids:80\" is not a host name"),
-            (&|s| s.http = Some("unix:ids.sock".into()), "is no absolute path: unix:/run/frazil/http.sock"),
-            (&|s| s.resp = Some(format!("unix:/{}", "x".repeat(108))), "at most some 100 bytes"),
+            (&|s| s.http = Some("unix:ids.sock".into()), "is not an absolute path: use unix:/run/frazil/http.sock"),
+            (&|s| s.resp = Some(format!("unix:/{}", "x".repeat(108))), "at most 100 bytes"),
             (&|s| s.http = Some("localhost".into()), "http=\"localhost\" is not an address"),
             (&|s| drop(s.named.insert("a b".into(), "standard node=1".into())), "is not a name"),
             (&|s| drop(s.named.insert("..".into(), "standard node=1".into())), "\"..\" is not a name"),
@@ -263,7 +263,7 @@ mod tests {
             (&|s| drop(s.named.insert("b".into(), "twitter datacentre=1".into())), "datacentre"),
         ] {
             let error = config(|settings| change(settings)).err().unwrap().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Connections, and the code that speaks their protocol.
 
+use crate::connections_by_address::ConnectionsByAddress;
 use crate::listen::{self, Open, Stream};
 use crate::peer::Peer;
-use crate::peers::Peers;
 use crate::protocol::Protocol;
 use crate::proxies::{self, Proxies};
 use crate::shared::Shared;
@@ -16,14 +16,14 @@ pub struct Entrance {
     protocol: Protocol,
     proxies: Arc<Proxies>,
     /// The connections of each proxy whose header has not come yet.
-    awaited: Arc<Peers>,
-    peers: Option<Arc<Peers>>,
+    awaited: Arc<ConnectionsByAddress>,
+    peers: Option<Arc<ConnectionsByAddress>>,
     /// The reply to one connection too many; empty where the client would not understand it.
     pub full: &'static [u8],
 }
 
 impl Entrance {
-    /// Makes the rules of a port; `--admin` has none, because probes come to it.
+    /// Makes the rules of a port; `--admin` has none, because probes use it.
     pub fn new(protocol: Protocol, shared: &Shared, proxies: &Arc<Proxies>) -> Self {
         let is_for_clients = protocol != Protocol::Admin;
         let full = match protocol {
@@ -34,14 +34,14 @@ impl Entrance {
         Entrance {
             protocol,
             proxies: if is_for_clients { Arc::clone(proxies) } else { Arc::default() },
-            awaited: Peers::new(proxies::most_awaited(shared.limits.connections)),
-            peers: shared.limits.connections_per_address.filter(|_| is_for_clients).map(Peers::new),
+            awaited: ConnectionsByAddress::new(proxies::most_awaited(shared.limits.connections)),
+            peers: shared.limits.connections_per_address.filter(|_| is_for_clients).map(ConnectionsByAddress::new),
             full,
         }
     }
 }
 
-/// Serves a connection to its end, and then releases its place.
+/// Serves a connection to its end, and then releases its slot.
 pub async fn serve(entrance: Arc<Entrance>, stream: Stream, mut stop: Stop, shared: Arc<Shared>, _open: Open) {
     let protocol = entrance.protocol;
     let (mut stream, address) = match stream {
@@ -50,14 +50,14 @@ pub async fn serve(entrance: Arc<Entrance>, stream: Stream, mut stop: Stop, shar
     };
     let Ok(here) = stream.local_addr() else { return };
     let (mut client, mut reached) = (address, here.ip());
-    if entrance.proxies.are(address.ip()) {
-        let Some(_place) = entrance.awaited.take(address.ip()) else {
+    if entrance.proxies.contains(address.ip()) {
+        let Some(_slot) = entrance.awaited.take(address.ip()) else {
             return listen::turn_away(Stream::Tcp(stream, address), protocol.port(&shared.metrics), entrance.full);
         };
         match stop.unless(Box::pin(proxies::client_of(&mut stream))).await {
             None => return,
-            Some(Ok(told)) => (client, reached) = told.unwrap_or((client, reached)),
-            Some(Err(why)) => return shared.refusal_log.tell(protocol.name(), Peer::Network(address, reached), "PROXY", why),
+            Some(Ok(proxied)) => (client, reached) = proxied.unwrap_or((client, reached)),
+            Some(Err(why)) => return shared.refusal_log.log(protocol.name(), Peer::Network(address, reached), "PROXY", why),
         }
     }
     let of_peer = entrance.peers.as_ref().map(|peers| peers.take(client.ip()));
@@ -67,7 +67,7 @@ pub async fn serve(entrance: Arc<Entrance>, stream: Stream, mut stop: Stop, shar
     secure(protocol, stream, Peer::Network(client, reached), stop, shared).await;
 }
 
-/// Performs the handshake of TLS, where that is wanted.
+/// Performs the TLS handshake, if TLS is configured.
 async fn secure(
     protocol: Protocol,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -78,14 +78,14 @@ async fn secure(
     let Some(tls) = &shared.tls else {
         return speak(protocol, stream, peer, true, stop, shared).await;
     };
-    // Boxed: it is large, and connections without TLS do not need it.
+    // Boxed, because it is large and connections without TLS do not need it.
     let Some(agreed) = stop.unless(Box::pin(tls.accept(stream, protocol))).await else { return };
     match agreed {
         Ok((stream, is_known)) => Box::pin(speak(protocol, stream, peer, is_known, stop, Arc::clone(&shared))).await,
         Err(why) => {
             protocol.port(&shared.metrics).handshakes_failed.inc();
             if let Some(why) = why {
-                shared.refusal_log.tell(protocol.name(), peer, "CERTIFICATE", &why);
+                shared.refusal_log.log(protocol.name(), peer, "CERTIFICATE", &why);
             }
         }
     }
@@ -102,12 +102,12 @@ async fn speak(
     match protocol {
         Protocol::Http => {
             let of_all = Arc::clone(&shared);
-            let at_once = move |request: &_| http::answer_at_once(&of_all, peer, request);
+            let at_once = move |request: &_, is_full| http::answer_at_once(&of_all, peer, request, is_full);
             http::serve(stream, stop, at_once, move |request| http::answer(Arc::clone(&shared), peer, request)).await;
         }
         Protocol::Resp => resp::serve(stream, peer, stop, shared).await,
         Protocol::Admin => {
-            http::serve(stream, stop, |_| None, move |request| admin::answer(Arc::clone(&shared), peer, is_known, request)).await;
+            http::serve(stream, stop, |_, _| None, move |request| admin::answer(Arc::clone(&shared), peer, is_known, request)).await;
         }
     }
 }

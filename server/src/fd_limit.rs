@@ -1,4 +1,4 @@
-//! The limit on open files: each connection takes one, and the stores need theirs, or leases end.
+//! The limit on open files. Each connection takes one; without files for the stores, leases would end.
 
 use crate::log;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -44,7 +44,7 @@ impl Generators {
         (0..count).map(|_| Snowflake::open_spec(spec.clone(), wait)).collect::<Result<_>>().map(Generators)
     }
 
-    /// Returns one ID: of this thread's generator if it has one now, else of any that has.
+    /// Returns one ID: from this thread's generator if it has one now, otherwise from any that has.
     ///
     /// # Errors
     /// Those of `Snowflake::next_id_for`.
@@ -83,7 +83,7 @@ impl Generators {
         })
     }
 
-    /// Tells whether one batch may mix the IDs of several generators, each in its own order.
+    /// Returns whether one batch may mix the IDs of several generators, each in its own order.
     pub fn are_several(&self) -> bool {
         self.0.len() > 1
     }
@@ -101,8 +101,8 @@ impl Generators {
         sum
     }
 
-    /// Returns why none of the generators has a lease whose bound lies ahead, and a clock that allows IDs: one is enough to serve. A fixed or a
-    /// disposable number has no bound to reach.
+    /// Returns why no generator can serve now: its lease's bound is reached, or its clock went back. `None` if one of them can serve. A
+    /// fixed or a disposable number has no bound.
     pub fn trouble(&self) -> Option<String> {
         let of_one = |ids: &Snowflake| {
             lease_trouble(ids).or_else(|| match ids.due_in() {
@@ -111,7 +111,7 @@ impl Generators {
                 Err(error) => Some(error.to_string()),
             })
         };
-        // The last one's, unless one has none.
+        // The last generator's reason, or `None` if one can serve.
         self.0.iter().try_fold(None, |_, ids| of_one(ids).map(Some)).flatten()
     }
 
@@ -141,7 +141,7 @@ impl<'a> Soonest<'a> {
     }
 }
 
-/// Tells whether the node number may be used: it is fixed, or leased with a bound that lies ahead. A disposable number has no bound.
+/// Returns whether the node number may be used: it is fixed, or leased with a bound that lies ahead. A disposable number has no bound.
 fn has_lease(ids: &Snowflake) -> bool {
     let has_bound_ahead = |stats: Stats| stats.lease_node.is_some() && stats.lease_seconds_left.is_none_or(|left| left > 0.0);
     !ids.is_leased() || has_bound_ahead(ids.stats())
@@ -173,7 +173,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn each_has_a_number_of_its_own_and_a_batch_takes_of_several() {
+    fn generators_have_separate_numbers_and_share_a_batch() {
         let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' store=memory namespace=generators exhausted=error generators=4";
         let mut spec = Spec::parse(line).unwrap();
         let count = wanted(&mut spec).unwrap();
@@ -187,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_has_ended_ends_none_of_the_others() {
+    fn closed_one_generator_does_not_close_the_others() {
         let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' store=memory namespace=ended exhausted=wait:60s generators=2";
         let mut spec = Spec::parse(line).unwrap();
         let count = wanted(&mut spec).unwrap();
         let all = Generators::open(spec, count, Duration::from_secs(60).into()).unwrap();
         all.in_turn().next().unwrap().close();
-        // More than one tick holds: the other generator is waited for.
+        // More than one tick holds, so the call waits for the other generator.
         let mut ids = [0; 40];
         all.fill_for(&mut ids, Duration::from_secs(60).into()).unwrap();
         for _ in 0..20 {
@@ -204,15 +204,15 @@ mod tests {
     }
 
     #[test]
-    fn one_number_is_one_generators() {
-        for (line, told) in [
+    fn out_of_range_each_generator_needs_its_own_node_number() {
+        for (line, expected) in [
             ("standard node=1 generators=2", "2 generators need a node number each, and this spec has 1"),
             ("twitter datacenter=1 worker=2 store=memory generators=2", "and this spec has 1"),
             ("standard store=memory generators=0", "generators=0 is out of range: 1 to 64"),
             ("standard store=memory generators=x", "is not a whole number"),
         ] {
             let error = wanted(&mut Spec::parse(line).unwrap()).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The question of a probe, for images without a shell: whether the server that has these settings is ready.
+//! The health check for images without a shell: asks whether the server with these settings is ready.
 
-use crate::config::{Config, Place};
+use crate::config::{Config, Endpoint};
 use crate::protocol::Protocol;
 use crate::settings::spec_error;
 use frazil::Result;
@@ -15,41 +15,43 @@ use std::time::Duration;
 
 /// The time for each step, which is a probe's own usual limit.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// More than any answer has.
+/// The limit of a reply in bytes; no reply is as long.
 const LONGEST: u64 = 1 << 16;
 
-/// Asks `/readyz` of the admin port: whether it is ready, and the reply, or why there is none.
+/// Asks `/readyz` of the admin port. Returns whether the server is ready, and its reply or the reason why there is none.
 ///
 /// # Errors
 /// `SPEC` where the settings give no admin port, or leave its number to the system.
 pub fn ask(config: &Config) -> Result<(bool, String)> {
-    let place = config.places.iter().find(|(protocol, _)| *protocol == Protocol::Admin).map(|(_, place)| place);
-    let Some(place) = place.filter(|place| place.address().is_none_or(|address| address.port() != 0)) else {
-        return Err(spec_error("health asks the port of --admin: give the server's own settings, with its number".to_owned()));
+    let endpoint = config.endpoints.iter().find(|(protocol, _)| *protocol == Protocol::Admin).map(|(_, endpoint)| endpoint);
+    let Some(endpoint) = endpoint.filter(|endpoint| endpoint.address().is_none_or(|address| address.port() != 0)) else {
+        return Err(spec_error(
+            "health asks the port of --admin: give the settings of the server, with the number of this port".to_owned(),
+        ));
     };
-    Ok(match reply(place, config.tls.is_some()) {
+    Ok(match reply(endpoint, config.tls.is_some()) {
         Ok(reply) => {
             let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_default();
             (head.split(' ').nth(1) == Some("200"), body.to_owned())
         }
-        Err(error) => (false, format!("{place} gives no answer: {error}")),
+        Err(error) => (false, format!("{endpoint} does not answer: {error}")),
     })
 }
 
-/// The address at which this machine reaches a place that listens there, or on all of its addresses.
-fn here(place: &Place) -> io::Result<SockAddr> {
-    Ok(match place {
-        Place::Address(address) | Place::Socket(_, address) if address.ip().is_unspecified() => {
+/// The address at which this machine reaches an endpoint, also one that listens on all addresses.
+fn here(endpoint: &Endpoint) -> io::Result<SockAddr> {
+    Ok(match endpoint {
+        Endpoint::Address(address) | Endpoint::Socket(_, address) if address.ip().is_unspecified() => {
             let ip = if address.is_ipv4() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { IpAddr::V6(Ipv6Addr::LOCALHOST) };
             SocketAddr::new(ip, address.port()).into()
         }
-        Place::Address(address) | Place::Socket(_, address) => (*address).into(),
-        Place::Path(path) => SockAddr::unix(path)?,
+        Endpoint::Address(address) | Endpoint::Socket(_, address) => (*address).into(),
+        Endpoint::Path(path) => SockAddr::unix(path)?,
     })
 }
 
-fn reply(place: &Place, has_tls: bool) -> io::Result<String> {
-    let address = here(place)?;
+fn reply(endpoint: &Endpoint, has_tls: bool) -> io::Result<String> {
+    let address = here(endpoint)?;
     let stream = Socket::new(address.domain(), Type::STREAM, None)?;
     stream.connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
@@ -70,18 +72,18 @@ fn client() -> std::result::Result<ClientConnection, Error> {
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody(schemes)))
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate(schemes)))
         .with_no_client_auth();
-    // It is neither sent nor checked.
+    // The name is neither sent nor checked.
     ClientConnection::new(Arc::new(config), ServerName::from(IpAddr::V4(Ipv4Addr::LOCALHOST)))
 }
 
-/// Takes any certificate. The question holds no secret, and whoever could answer in the server's place could as well keep it from answering. The
-/// files may be newer than what the server has read, so they would tell nothing.
+/// A verifier that accepts any certificate. The request has no secret, and an attacker who could forge the answer could also suppress it. The
+/// files of the settings may be newer than those that the server has read, so they cannot be checked against.
 #[derive(Debug)]
-struct Anybody(Vec<SignatureScheme>);
+struct AnyCertificate(Vec<SignatureScheme>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -1,8 +1,8 @@
-//! The host of a request, and whether a web page of a stranger could ask for it.
+//! The host of a request, and the check that no foreign web page can use it.
 //!
-//! A browser asks for any host that a page names. So a name may be a stranger's that was made to stand for this machine ("DNS rebinding"). The
-//! addresses of the loopback interface are safe, because browsers mark what a page asks of them. They do not mark what it asks of the
-//! unspecified address or of an IPv4 address in IPv6, by which it reaches the same port.
+//! A browser connects to any host that a page names, so the owner of a name can point it at this machine ("DNS rebinding"). Loopback
+//! addresses are safe, because browsers mark a page's requests to them. They do not mark requests to the unspecified address or to an IPv4
+//! address in IPv6, which reach the same port.
 
 use crate::names::has_plain_letters;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,7 +13,7 @@ const LONGEST: usize = 253;
 /// A host as a request names it.
 pub struct Host<'a> {
     name: &'a [u8],
-    /// With its colon; may be empty.
+    /// The port with its colon; may be empty.
     port: &'a [u8],
     address: Option<IpAddr>,
 }
@@ -29,13 +29,13 @@ impl<'a> Host<'a> {
         Host { name, port: &host[name.len()..], address }
     }
 
-    /// Tells whether it is an address, and no other spelling of one.
+    /// Returns whether the host is an address in its plain spelling.
     pub fn is_address(&self) -> bool {
         self.address.is_some_and(is_plain)
     }
 
-    /// Tells whether a request without a token may ask for it: `localhost`, the address that the client has reached, one of the loopback
-    /// interface if that is one, or one of `--hosts`.
+    /// Returns whether a request without a token may name this host: `localhost`, the address that the client reached, any loopback address
+    /// if that is one, or one of `--hosts`.
     pub fn is_own(&self, reached: IpAddr, hosts: &[String]) -> bool {
         let is_reached = |its: IpAddr| its == reached || (its.is_loopback() && reached.is_loopback());
         let is_named = |own: &String| match self.address {
@@ -46,7 +46,7 @@ impl<'a> Host<'a> {
         self.name.eq_ignore_ascii_case(b"localhost") || self.address.is_some_and(is_reached) || hosts.iter().any(is_named)
     }
 
-    /// Returns what to do after it was refused.
+    /// Returns the remedy for a refused host.
     pub fn remedy(&self, reached: IpAddr, hosts: &[String]) -> String {
         let name = self.address.map_or_else(|| String::from_utf8_lossy(self.name).into_owned(), |its| its.to_string());
         if self.address.is_some_and(|its| !is_plain(its)) {
@@ -61,12 +61,12 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Tells whether `--hosts` may have it: a name, or an address without brackets.
+/// Returns whether `--hosts` accepts a text: a name, or an address without brackets.
 pub fn may_be_named(name: &str) -> bool {
     name.parse().map_or_else(|_| (1..=LONGEST).contains(&name.len()) && has_plain_letters(name), is_plain)
 }
 
-/// Tells whether it is the address of one interface, in its own family.
+/// Returns whether an address is that of one interface, in its own family.
 fn is_plain(address: IpAddr) -> bool {
     !address.is_unspecified() && address == address.to_canonical()
 }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_no_strangers_name_can_stand_for() {
+    fn foreign_names_are_not_own_hosts() {
         let named = ["localhost", "LOCALHOST:8080", "ids.shop.svc:80", "IDS.shop.svc", "10.0.0.5", "10.0.0.5:80", "[FD00:0::5]:80"];
         for own in named {
             assert!(is_own(own, "127.0.0.1") && is_own(own, "::1") && is_own(own, "10.1.2.3"), "{own}");
@@ -107,7 +107,7 @@ mod tests {
             "a.ids.shop.svc",
             "localhost/",
             "\u{fc}",
-            // Other spellings of this machine: a browser changes some of them before it asks.
+            // Other spellings of this machine. A browser normalizes some of them before it sends them.
             "0.0.0.0",
             "0.0.0.0:8080",
             "[::]",

@@ -1,6 +1,6 @@
 //! Ports: how connections are accepted, limited and ended.
 
-use crate::config::Place;
+use crate::config::Endpoint;
 use crate::heap;
 use crate::log;
 use crate::metrics::Port;
@@ -26,12 +26,14 @@ const BACKLOG: u32 = 4096;
 const KEEPALIVE: Duration = Duration::from_secs(60);
 const KEEPALIVE_AGAIN: Duration = Duration::from_secs(10);
 const KEEPALIVE_CHECKS: u32 = 3;
-/// The bytes that the kernel takes beyond what the peer has room for. With megabytes, it would be minutes before a slow reader's progress
-/// showed.
+/// The bytes that the kernel accepts beyond the peer's window. With megabytes, the progress of a slow reader would show only after minutes.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 64 * 1024;
 /// The pause after an error that is not the connection's own, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The bytes that a Unix socket accepts before its peer reads them; Linux takes twice as many. It accepts more once three quarters are read,
+/// which must show within the limit of a slow reader.
+const UNREAD: usize = 32 * 1024;
 
 /// An address that is bound to this process.
 pub enum Bound {
@@ -43,7 +45,7 @@ pub enum Bound {
 
 pub enum Listener {
     Tcp(TcpListener),
-    /// The file goes first: nobody finds one at which nobody listens.
+    /// The file is removed first, so that no client finds a file without a listener.
     Unix(SocketFile, UnixListener),
 }
 
@@ -54,7 +56,7 @@ pub enum Stream {
 }
 
 impl Listener {
-    /// Returns the address, whose port the system may have chosen; empty where the system does not tell it.
+    /// Returns the address, whose port the system may have chosen; empty if the system does not report it.
     pub fn address(&self) -> String {
         match self {
             Listener::Tcp(listener) => listener.local_addr().map(|address| address.to_string()).unwrap_or_default(),
@@ -65,29 +67,33 @@ impl Listener {
     async fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, peer)| Stream::Tcp(stream, peer)),
-            Listener::Unix(_, listener) => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Unix(_, listener) => listener.accept().await.map(|(stream, _)| {
+                // It is not inherited. A kernel that refuses it holds more of an answer, and that is all.
+                let _ = SockRef::from(&stream).set_send_buffer_size(UNREAD);
+                Stream::Unix(stream)
+            }),
         }
     }
 }
 
 /// # Errors
 /// `SPEC` for an address that cannot be bound. Must be called within a runtime of tokio.
-pub fn bind(place: Place) -> Result<Bound> {
-    let shown = place.to_string();
-    let bound = match place {
-        Place::Address(address) => own(address).map(|socket| Bound::Own(socket, address)),
-        Place::Socket(listener, _) => handed(listener).map(|listener| Bound::Listens(Listener::Tcp(listener))),
-        Place::Path(path) => at_path(&path).map(Bound::Listens),
+pub fn bind(endpoint: Endpoint) -> Result<Bound> {
+    let shown = endpoint.to_string();
+    let bound = match endpoint {
+        Endpoint::Address(address) => own(address).map(|socket| Bound::Own(socket, address)),
+        Endpoint::Socket(listener, _) => handed(listener).map(|listener| Bound::Listens(Listener::Tcp(listener))),
+        Endpoint::Path(path) => at_path(&path).map(Bound::Listens),
     };
     bound.map_err(|error| refused(&shown, &error))
 }
 
-fn refused(place: &dyn fmt::Display, error: &io::Error) -> Error {
-    Error::new(ErrorKind::Spec, format!("cannot listen on {place}: {error}"))
+fn refused(endpoint: &dyn fmt::Display, error: &io::Error) -> Error {
+    Error::new(ErrorKind::Spec, format!("cannot listen on {endpoint}: {error}"))
 }
 
 fn at_path(path: &Path) -> io::Result<Listener> {
-    // Nothing else in the process makes files yet.
+    // The mask belongs to the process, and nothing else makes files yet.
     let before = umask(Mode::from_bits_retain(unix_socket::UMASK));
     let listening = unix_socket::listen(path);
     umask(before);
@@ -114,7 +120,7 @@ fn handed(listener: std::net::TcpListener) -> io::Result<TcpListener> {
 fn set_limits(socket: &SockRef<'_>) -> io::Result<()> {
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE_AGAIN).with_retries(KEEPALIVE_CHECKS);
     socket.set_tcp_keepalive(&keepalive)?;
-    // A kernel that does not know it holds more of an answer, and that is all.
+    // A kernel without this option only buffers more of an answer.
     #[cfg(target_os = "linux")]
     let _ = socket.set_tcp_notsent_lowat(UNSENT);
     Ok(())
@@ -134,7 +140,7 @@ impl Bound {
 /// Closes one connection too many. `full` is the reply; empty where the client would not understand it.
 pub fn turn_away(stream: Stream, port: &Port, full: &[u8]) {
     port.turned_away.inc();
-    // The socket's buffer is empty: it takes the reply at once, or the reply is dropped.
+    // The socket's buffer is empty, so it takes the reply at once, or the reply is dropped.
     let _ = match stream {
         Stream::Tcp(stream, _) => stream.into_std().and_then(|mut stream| stream.write_all(full)),
         Stream::Unix(stream) => stream.into_std().and_then(|mut stream| stream.write_all(full)),
@@ -150,7 +156,7 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
     port: Arc<Port>,
     connection: impl Fn(Stream, Stop, Open) -> F,
 ) {
-    let places = Arc::new(Semaphore::new(most));
+    let slots = Arc::new(Semaphore::new(most));
     let mut fails = false;
     while let Some(accepted) = stop.unless(listener.accept()).await {
         let stream = match accepted {
@@ -165,7 +171,7 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
             }
         };
         fails = false;
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
             turn_away(stream, &port, full);
             continue;
         };
@@ -173,27 +179,46 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
         if matches!(&stream, Stream::Tcp(stream, _) if stream.set_nodelay(true).is_err()) {
             continue;
         }
-        tokio::spawn(connection(stream, stop.clone(), Open::new(&port, place)));
+        tokio::spawn(connection(stream, stop.clone(), Open::new(&port, slot)));
     }
 }
 
-/// The place and the count of an open connection, released however it ends.
+/// The slot and the count of an open connection, released however it ends.
 pub struct Open {
     port: Arc<Port>,
-    _place: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
 }
 
 impl Open {
-    fn new(port: &Arc<Port>, place: OwnedSemaphorePermit) -> Self {
+    fn new(port: &Arc<Port>, slot: OwnedSemaphorePermit) -> Self {
         port.open.inc();
-        heap::came();
-        Open { port: Arc::clone(port), _place: place }
+        heap::opened();
+        Open { port: Arc::clone(port), _slot: slot }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
         self.port.open.dec();
-        heap::left();
+        heap::closed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unix_socket_shows_soon_that_its_peer_reads() {
+        let path = std::env::temp_dir().join(format!("frazil-unread-{}.sock", std::process::id()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let Bound::Listens(listener) = bind(Endpoint::Path(path.clone())).unwrap() else { panic!("it is a path") };
+            let _peer = std::os::unix::net::UnixStream::connect(&path).unwrap();
+            let Stream::Unix(stream) = listener.accept().await.unwrap() else { panic!("it is a Unix socket") };
+            stream.writable().await.unwrap();
+            let accepted: usize = std::iter::from_fn(|| stream.try_write(&[0; 4096]).ok()).sum();
+            assert!((4096..=96 * 1024).contains(&accepted), "{accepted}");
+        });
     }
 }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The longest wait at the end for a reader that takes no line.
+/// The longest wait at the end for a reader that makes no progress.
 const END: Duration = Duration::from_secs(5);
 
 /// The writer with its own thread, once there is one.
@@ -20,26 +20,26 @@ struct Writer {
 }
 
 pub fn info<const N: usize>(event: &str, fields: [(&'static str, Value); N]) {
-    tell("info", event, fields);
+    write("info", event, fields);
 }
 
 pub fn warning<const N: usize>(event: &str, fields: [(&'static str, Value); N]) {
-    tell("warning", event, fields);
+    write("warning", event, fields);
 }
 
 pub fn error(event: &str, code: &str, text: &str) {
-    tell("error", event, [("code", code.into()), ("text", text.into())]);
+    write("error", event, [("code", code.into()), ("text", text.into())]);
 }
 
-/// Logs the core's events: leases taken, failing, lost; a clock that went back. Their numbers are strings, as IDs are: readers round large ones.
+/// Logs the core's events. Their numbers are strings, like IDs, because readers of JSON round large ones.
 pub fn listen() {
     frazil::on_event(|event: &Event| {
         let fields = event.fields.iter().map(|(key, value)| (*key, value.as_str().into()));
-        tell(event.level.name(), event.name, fields.chain([("text", event.text.as_str().into())]));
+        write(event.level.name(), event.name, fields.chain([("text", event.text.as_str().into())]));
     });
 }
 
-/// Logs a panic as a line, and counts it. It ends only its request or connection.
+/// Logs a panic as a line, and counts it. The panic ends only its request or connection.
 pub fn on_panic(count: impl Fn() + Send + Sync + 'static) {
     std::panic::set_hook(Box::new(move |panic| {
         count();
@@ -53,7 +53,8 @@ pub fn on_panic(count: impl Fn() + Send + Sync + 'static) {
 /// The error that kept the thread from starting.
 pub fn write_aside(count_lost: impl Fn(u64) + Send + Sync + 'static) -> std::io::Result<()> {
     let writer: &Writer = Box::leak(Box::new(Writer { lines: LogWriter::default(), count_lost: Box::new(count_lost) }));
-    let missing = |count: u64| line("warning", "lines.dropped", [("lines", count.into()), ("text", "nobody took them in time".into())]);
+    let missing =
+        |count: u64| line("warning", "lines.dropped", [("lines", count.into()), ("text", "the reader of the log was too slow".into())]);
     let write = move || writer.lines.write(&mut std::io::stderr(), missing, &writer.count_lost);
     std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
     // This function is called once.
@@ -61,14 +62,14 @@ pub fn write_aside(count_lost: impl Fn(u64) + Send + Sync + 'static) -> std::io:
     Ok(())
 }
 
-/// Waits until the log is written, as long as a reader takes it.
+/// Waits until the log is written, as long as its reader makes progress.
 pub fn finish() {
     if let Some(writer) = WRITER.get() {
         writer.lines.finish(END);
     }
 }
 
-fn tell(level: &str, event: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) {
+fn write(level: &str, event: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) {
     let line = line(level, event, fields);
     match WRITER.get() {
         Some(writer) => {
@@ -76,12 +77,13 @@ fn tell(level: &str, event: &str, fields: impl IntoIterator<Item = (&'static str
                 (writer.count_lost)(1);
             }
         }
-        // One write, so that lines of several threads stay whole. A missing reader is no reason to end.
+        // One write, so that lines of several threads stay whole. A missing reader must not end the process.
         None => _ = std::io::stderr().write_all(line.as_bytes()),
     }
 }
 
-/// Returns whether a terminal would act on a character that JSON leaves as it is: controls above ASCII, and what turns the direction of text.
+/// Returns whether a terminal would act on a character that JSON leaves as it is: controls above ASCII, and marks that turn the direction
+/// of text.
 fn is_hidden(letter: char) -> bool {
     matches!(letter, '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
@@ -95,8 +97,8 @@ fn line(level: &str, event: &str, fields: impl IntoIterator<Item = (&'static str
         }
         other => other,
     };
-    let told: Map<_, _> = fields.map(|(key, value)| (key.to_owned(), shown(value))).collect();
-    format!("{}\n", Value::Object(told))
+    let object: Map<_, _> = fields.map(|(key, value)| (key.to_owned(), shown(value))).collect();
+    format!("{}\n", Value::Object(object))
 }
 
 /// Writes an instant with three digits of the second, so that the lines' times sort as text.

@@ -1,4 +1,4 @@
-//! Lines on their way to a stream that may be slow: a pipe without a reader delays neither requests nor leases.
+//! Lines on their way to a stream that may be slow, so that a pipe without a reader delays neither requests nor leases.
 //!
 //! `tracing-appender` 0.2.5 loses lines without a count where a write fails, or where the stream is non-blocking and full; it joins a line that a
 //! full disk has cut with the next one; and its queue is bounded in lines, not in bytes.
@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 pub struct LogWriter {
-    state: Mutex<State>,
+    queue: Mutex<Queue>,
     /// Signals that lines wait.
     more: Condvar,
     /// Signals that all lines are written.
@@ -24,7 +24,7 @@ pub struct LogWriter {
 }
 
 #[derive(Default)]
-struct State {
+struct Queue {
     waiting: Vec<u8>,
     dropped: u64,
     is_writing: bool,
@@ -35,21 +35,21 @@ struct State {
 impl LogWriter {
     /// Queues a line, which ends with `\n`; returns `false` if it is dropped.
     pub fn push(&self, line: &str) -> bool {
-        let mut state = self.lock();
-        if state.waiting.len() + line.len() > MOST {
-            state.dropped += 1;
+        let mut queue = self.lock();
+        if queue.waiting.len() + line.len() > MOST {
+            queue.dropped += 1;
             return false;
         }
-        let wakes = state.waiting.is_empty();
-        state.waiting.extend_from_slice(line.as_bytes());
-        drop(state);
+        let wakes = queue.waiting.is_empty();
+        queue.waiting.extend_from_slice(line.as_bytes());
+        drop(queue);
         if wakes {
             self.more.notify_one();
         }
         true
     }
 
-    /// Writes lines for ever. `after_dropped` makes the line that stands for dropped ones; `failed` gets the number of lines that could not be
+    /// Writes lines for ever. `after_dropped` makes the line that replaces dropped ones. `failed` gets the number of lines that could not be
     /// written.
     pub fn write(&self, out: &mut impl Write, after_dropped: impl Fn(u64) -> String, failed: impl Fn(u64)) {
         let mut batch = vec![];
@@ -78,31 +78,31 @@ impl LogWriter {
 
     /// Waits for lines and takes all of them; returns how many were dropped after them.
     fn take(&self, batch: &mut Vec<u8>) -> u64 {
-        let mut state = self.lock();
-        state.is_writing = false;
+        let mut queue = self.lock();
+        queue.is_writing = false;
         self.done.notify_all();
-        let mut state = self.more.wait_while(state, |state| state.waiting.is_empty()).unwrap_or_else(PoisonError::into_inner);
-        state.is_writing = true;
-        std::mem::swap(&mut state.waiting, batch);
-        std::mem::take(&mut state.dropped)
+        let mut queue = self.more.wait_while(queue, |queue| queue.waiting.is_empty()).unwrap_or_else(PoisonError::into_inner);
+        queue.is_writing = true;
+        std::mem::swap(&mut queue.waiting, batch);
+        std::mem::take(&mut queue.dropped)
     }
 
     /// Waits until all lines are written, or no progress was made for `timeout`.
     pub fn finish(&self, timeout: Duration) {
-        let mut state = self.lock();
+        let mut queue = self.lock();
         loop {
-            let before = state.pieces;
-            let is_busy = |state: &mut State| state.is_writing || !state.waiting.is_empty();
-            let (now, waited) = self.done.wait_timeout_while(state, timeout, is_busy).unwrap_or_else(PoisonError::into_inner);
+            let before = queue.pieces;
+            let is_busy = |queue: &mut Queue| queue.is_writing || !queue.waiting.is_empty();
+            let (now, waited) = self.done.wait_timeout_while(queue, timeout, is_busy).unwrap_or_else(PoisonError::into_inner);
             if !waited.timed_out() || now.pieces == before {
                 return;
             }
-            state = now;
+            queue = now;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,7 +121,7 @@ fn write_piece(out: &mut impl Write, piece: &[u8]) -> usize {
     taken
 }
 
-/// Splits into pieces of whole lines, each written at once; a longer line stands alone.
+/// Splits into pieces of whole lines, each written at once. A longer line is a piece by itself.
 fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let fits = &lines[..lines.len().min(PIECE)];
@@ -149,13 +149,13 @@ mod tests {
     }
 
     /// A stream that takes a piece only when the test allows it.
-    struct Stream {
+    struct GatedStream {
         let_on: mpsc::Receiver<()>,
         came: mpsc::Sender<Vec<u8>>,
         breaks: bool,
     }
 
-    impl Write for Stream {
+    impl Write for GatedStream {
         fn write(&mut self, bytes: &[u8]) -> Result<usize> {
             let _ = self.let_on.recv();
             if self.breaks {
@@ -170,24 +170,24 @@ mod tests {
         }
     }
 
-    /// Starts a writer; returns its queue, the permission to go on, what it has written, and the number of failed lines.
+    /// Starts a writer. Returns its queue, the permission to continue, the written pieces, and the number of failed lines.
     fn written(breaks: bool) -> (Arc<LogWriter>, mpsc::Sender<()>, mpsc::Receiver<Vec<u8>>, Arc<AtomicU64>) {
         let (lines, failed) = (Arc::new(LogWriter::default()), Arc::new(AtomicU64::new(0)));
         let ((go, let_on), (came, out)) = (mpsc::channel(), mpsc::channel());
         let (its, counted) = (Arc::clone(&lines), Arc::clone(&failed));
         std::thread::spawn(move || {
-            let told = |dropped| format!("{dropped} dropped\n");
-            its.write(&mut Stream { let_on, came, breaks }, told, |lines| _ = counted.fetch_add(lines, Ordering::Relaxed));
+            let notice = |dropped| format!("{dropped} dropped\n");
+            its.write(&mut GatedStream { let_on, came, breaks }, notice, |lines| _ = counted.fetch_add(lines, Ordering::Relaxed));
         });
         (lines, go, out, failed)
     }
 
     #[test]
-    fn a_stream_that_takes_nothing_holds_up_nobody_and_what_is_missing_is_told() {
+    fn a_blocked_stream_delays_no_caller_and_dropped_lines_are_reported() {
         let (lines, go, out, failed) = written(false);
         let line = "y".repeat(1023) + "\n";
         assert!(lines.push(&line));
-        // Wait for the writer to take this line alone: a second batch would report the missing lines in two places.
+        // Wait for the writer to take this line alone, because a second batch would report the missing lines in two places.
         while !lines.lock().waiting.is_empty() {
             std::thread::yield_now();
         }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_does_not_wait_is_waited_for() {
+    fn would_block_of_a_stream_is_retried() {
         let (lines, (came, out)) = (Arc::new(LogWriter::default()), mpsc::channel());
         let its = Arc::clone(&lines);
         std::thread::spawn(move || its.write(&mut Full { is_full: false, came }, |_| String::new(), |_| ()));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_cut_spoils_no_other_one() {
+    fn a_line_that_is_cut_leaves_the_next_one_intact() {
         let (lines, failed, room) = (Arc::new(LogWriter::default()), Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(10)));
         let (its, counted, (came, out)) = (Arc::clone(&lines), Arc::clone(&failed), mpsc::channel());
         let mut disk = Disk { room: Arc::clone(&room), came };

@@ -7,10 +7,10 @@
 //! |---|---|
 //! | `settings`, `config` | flags, environment and file; the checked result |
 //! | `log`, `log_writer`, `access_log` | lines of JSON, and the thread that writes them |
-//! | `refusal` | an error, in each protocol's form |
+//! | `refusal` | an error in the form of each protocol |
 //! | `tokens`, `tls` | rights; certificates |
-//! | `host` | the host that a request asks for, and whether a web page of a stranger could ask for it |
-//! | `peer`, `proxies`, `peers`, `rate` | whose connection it is; the connections of an address; the IDs a second of a token and of an address |
+//! | `host` | the host of a request, and whether a foreign web page could use it |
+//! | `peer`, `proxies`, `peers`, `rate` | the client of a connection; the connections of an address; the rates of tokens and addresses |
 //! | `names`, `generators`, `compat` | a served name, its generators or numbers, and the systems whose clients it serves |
 //! | `lend` | a store that is lent to processes without access to it |
 //! | `outages` | names that cannot be opened, or have no IDs |
@@ -21,7 +21,7 @@
 //! | `stop`, `cancel_on`, `lingering_close` | the end of the server, of some work, and of a connection |
 //! | `protocol`, `dispatch`; `http`, `resp`, `admin` | the protocols of the ports, and the code that speaks them |
 //! | `systemd` | systemd |
-//! | `health` | the question of a probe |
+//! | `health` | the health check |
 //! | `run` | the life of the process |
 
 mod access_log;
@@ -29,6 +29,7 @@ mod admin;
 mod cancel_on;
 mod compat;
 mod config;
+mod connections_by_address;
 mod dispatch;
 mod fd_limit;
 mod generators;
@@ -46,7 +47,6 @@ mod mint;
 mod names;
 mod outages;
 mod peer;
-mod peers;
 mod process_metrics;
 mod protocol;
 mod proxies;
@@ -63,7 +63,7 @@ mod systemd;
 mod tls;
 mod tokens;
 mod unix_socket;
-mod untaken;
+mod unread_answers;
 mod yielding;
 
 use clap::Parser;
@@ -75,9 +75,9 @@ use std::process::ExitCode;
 
 /// Unique IDs over HTTP and Redis' protocol.
 ///
-/// Each NAME=SPEC is served under its name: 'orders=standard store=postgresql://...', 'invoice=segment store=...'. Every setting may also
-/// stand in the file of --config, and in the environment (--max-count as FRAZIL_SERVER_MAX_COUNT; the names, a line for each, as
-/// FRAZIL_SERVER_NAMES). A flag goes before the environment, and that before the file.
+/// Each NAME=SPEC is served under its name: 'orders=standard store=postgresql://...', 'invoice=segment store=...'. Each setting may also
+/// be in the file of --config or in the environment: --max-count is FRAZIL_SERVER_MAX_COUNT, and FRAZIL_SERVER_NAMES has a name in each line.
+/// A flag overrides the environment, which overrides the file.
 #[derive(Parser)]
 #[command(name = "frazil-server", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -89,15 +89,15 @@ struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Reads the settings, the tokens and the specs, and says what would be served; opens nothing and asks no store.
+    /// Checks settings, tokens, certificates and specs, and prints the names that would be served. Opens no port and no store.
     Check(Settings),
-    /// Asks the running server that has these settings whether it is ready, on the port of --admin: status 0 if it is.
+    /// Asks the running server with these settings, on the port of --admin, whether it is ready: status 0 if it is.
     Health(Settings),
-    /// Begins the tag of a served segment, or of tickets, at a number, once: in a store that does not have it, or may have lost it.
+    /// Begins the tag of a served segment, or of tickets, at a number, once, in a store that does not have the tag or may have lost it.
     Begin {
         /// The served name, which is the tag
         name: String,
-        /// The first number; above all that were ever handed out
+        /// The first number, above all numbers that were ever handed out
         #[arg(long, value_name = "N")]
         start: String,
         #[command(flatten)]
@@ -139,7 +139,7 @@ fn begin(name: &str, start: &str, settings: Settings) -> Result<ExitCode> {
     let plans = Config::new(settings.with_defaults()?, vec![])?.plans;
     let Some(plan) = plans.iter().find(|plan| plan.name == name) else {
         let names: Vec<_> = plans.iter().map(|plan| plan.name.as_str()).collect();
-        return Err(settings::spec_error(format!("{name:?} is none of the served names: {}", names.join(", "))));
+        return Err(settings::spec_error(format!("{name:?} is not served: use one of {}", names.join(", "))));
     };
     plan.begin(start)?;
     print(&format!("{name} begins at {start}\n")).map(|()| ExitCode::SUCCESS)

@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::metrics::{MetricType, TypedMetric};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{self, Registry};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,11 +47,11 @@ impl Port {
 
 pub struct Metrics {
     registry: Registry,
-    /// Those without the server's prefix.
+    /// The metrics without the server's prefix.
     of_process: Registry,
     pub panics: Counter,
     pub log_lines_lost: Counter,
-    /// 1, or 0 after a reload that kept what was there.
+    /// 1, or 0 after a reload that kept the old files.
     pub last_reload: Gauge,
     /// [`Tls::expires`](crate::tls::Tls::expires).
     pub certificate_expires: Gauge,
@@ -64,38 +64,28 @@ impl Metrics {
     /// `certificate_expires` is `None` without TLS.
     pub fn new(certificate_expires: Option<i64>) -> Self {
         let mut registry = Registry::with_prefix("frazil_server");
-        let requests = Family::<Labels, Counter>::default();
-        let seconds = Family::<PortLabels, Times>::default();
-        let (open, turned_away) = (Family::<PortLabels, Gauge>::default(), Family::<PortLabels, Counter>::default());
-        let handshakes_failed = Family::<PortLabels, Counter>::default();
-        registry.register("requests", "Requests that were answered, by the code of the refusal, or OK", requests.clone());
-        registry.register("request_seconds", "How long an answer took: in RESP those to one pipeline", seconds.clone());
-        registry.register("connections", "Connections that are open", open.clone());
-        registry.register(
-            "connections_turned_away",
-            "Connections that were closed at once, because there were too many",
-            turned_away.clone(),
-        );
-        registry.register("handshakes_failed", "Connections that did not come to TLS in time", handshakes_failed.clone());
-        let panics = Counter::default();
-        registry.register("panics", "Panics, each a defect of the server: what it was in has ended", panics.clone());
-        let log_lines_lost = Counter::default();
-        registry.register(
-            "log_lines_lost",
-            "Lines of the log that nobody took in time, or that could not be written",
-            log_lines_lost.clone(),
-        );
-        let last_reload = Gauge::default();
+        let requests: Family<Labels, Counter> = registered(&mut registry, "requests", "Requests by the code of their error, or OK");
+        let help = "Time of an answer; with RESP, of the answers to one pipeline";
+        let seconds: Family<PortLabels, Times> = registered(&mut registry, "request_seconds", help);
+        let open: Family<PortLabels, Gauge> = registered(&mut registry, "connections", "Open connections");
+        let help = "Connections beyond the limits, closed at once";
+        let turned_away: Family<PortLabels, Counter> = registered(&mut registry, "connections_turned_away", help);
+        let help = "Connections whose TLS handshake failed";
+        let handshakes_failed: Family<PortLabels, Counter> = registered(&mut registry, "handshakes_failed", help);
+        let help = "Panics, which are defects of the server; each ended a request or a connection";
+        let panics = registered(&mut registry, "panics", help);
+        let help = "Lines of the log that were not read in time, or could not be written";
+        let log_lines_lost = registered(&mut registry, "log_lines_lost", help);
+        let help = "1, or 0 if the last reload found an invalid file and the old files stay in use";
+        let last_reload: Gauge = registered(&mut registry, "last_reload_successful", help);
         last_reload.set(1);
-        let help = "Whether the last reload found valid files: 0 if what was there is kept";
-        registry.register("last_reload_successful", help, last_reload.clone());
-        let gauge = Gauge::default();
-        if let Some(expires) = certificate_expires {
-            gauge.set(expires);
-            let help = "When the first certificate of the server's chain expires: 0 if one cannot be read";
-            registry.register("certificate_expires_timestamp_seconds", help, gauge.clone());
-        }
-        let certificate_expires = gauge;
+        let help = "Unix time at which the first certificate of the chain expires, 0 if one cannot be read";
+        let expires = "certificate_expires_timestamp_seconds";
+        let certificate_expires = certificate_expires.map_or_else(Gauge::default, |at| {
+            let gauge: Gauge = registered(&mut registry, expires, help);
+            gauge.set(at);
+            gauge
+        });
         registry.register("build", "The version of the server", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         let port = |protocol: &'static str| {
             let labels = [("protocol", protocol)];
@@ -128,7 +118,13 @@ impl Metrics {
     }
 }
 
-/// The first of the buckets' bounds, which double from 10 µs to 5 s. Shorter times need no attention, and no client waits longer.
+fn registered<M: registry::Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// The first of the buckets' bounds, which double from 10 µs to 5 s. Shorter times need no attention, and few clients wait longer.
 const FIRST_BUCKET: Duration = Duration::from_micros(10);
 const BUCKETS: usize = 20;
 
@@ -193,19 +189,19 @@ impl Collector for OfNames {
             for (name, stats) in &self.0 {
                 let Some(value) = metric.value(stats) else { continue };
                 let labels = [("name", name.as_str()), ("kind", stats.kind), ("spec", stats.spec.as_str())];
-                Value { value, kind }.encode(family.encode_family(&labels)?)?;
+                Sample { value, kind }.encode(family.encode_family(&labels)?)?;
             }
         }
         Ok(())
     }
 }
 
-struct Value {
+struct Sample {
     value: f64,
     kind: MetricType,
 }
 
-impl EncodeMetric for Value {
+impl EncodeMetric for Sample {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
         match self.kind {
             MetricType::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(&self.value, None),
@@ -223,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_in_the_first_bucket_that_holds_it() {
+    fn a_time_is_in_the_first_bucket_with_room_for_it() {
         for nanoseconds in [0, 1, 9_999, 10_000, 10_001, 20_000, 20_001, 40_000, 5_242_880_000, 5_242_880_001, u64::MAX] {
             let its = bucket(nanoseconds);
             let seconds = Duration::from_nanos(nanoseconds).as_secs_f64();

@@ -1,12 +1,12 @@
 //! IDs, without holding up the event loop.
 //!
 //! Each request first asks the core with a wait of zero, which never parks. While the tick has room, or a range has numbers, that takes a
-//! few atomic operations per ID: the largest request (`max-count`) holds its thread for tens of microseconds. A call that must wait goes
+//! few atomic operations per ID. The largest request (`max-count`) holds its thread for tens of microseconds. A call that must wait goes
 //! to the core's own thread (`Pending`), which polls all waiting calls and wakes the request when its own is over. So no thread that serves
-//! ever waits for a clock, a store or another caller, and a slow store delays only the requests for its own IDs.
+//! waits for a clock, a store or another caller, and a slow store delays only the requests for its own IDs.
 
 use crate::names::Name;
-use crate::share::WAITING;
+use crate::share::{Taken, WAITING};
 use frazil::bindings::{Row, Written};
 use frazil::{Error, ErrorKind, Pending, Result, Wait, batch_in_pieces};
 use std::sync::Arc;
@@ -61,12 +61,20 @@ async fn call<T: Send + 'static>(
 
 /// Makes a call that waits. Callers box it, because its size should not be part of every request.
 async fn later<T: Send + 'static>(name: &Name, max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
-    let Some(_place) = name.waiters.take(&WAITING, 1) else {
-        let why = format!("as many requests wait for IDs of {} as may, while other names need room", name.name);
-        return Err(Error::new(ErrorKind::WouldBlock, why));
-    };
-    // The request may be dropped: a client of HTTP/2 has reset it. A client of another protocol that has ended its side may still read.
+    let _place = place(name)?;
+    // A client of HTTP/2 that resets its request drops it here. A client of another protocol that has ended its side may still read.
     Pending::future(max_wait, call).await
+}
+
+/// Takes the place of a request that waits.
+///
+/// # Errors
+/// `WOULD_BLOCK` where too many wait.
+pub fn place(name: &Name) -> Result<Taken> {
+    name.waiters.take(&WAITING, 1).ok_or_else(|| {
+        let why = format!("too many requests wait for IDs of {}, and the other names need room: try again", name.name);
+        Error::new(ErrorKind::WouldBlock, why)
+    })
 }
 
 /// Returns `count` IDs as rows: all of them, or an error.
@@ -80,8 +88,8 @@ pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
     call(name, max_wait, rows_in_pieces(count, move |most, wait| numbers.try_row(most, wait))).await
 }
 
-/// A call for `count` numbers as rows, in as many polls as it takes. A copy of the machine that is made between two polls begins again:
-/// the rows so far are its original's.
+/// A call for `count` numbers as rows, in as many polls as it takes. If the machine is copied between two polls, the copy begins again,
+/// because the rows so far belong to the original.
 fn rows_in_pieces(count: usize, mut take: impl FnMut(u64, Wait<'_>) -> Result<Row>) -> impl FnMut(Wait<'_>) -> Result<Vec<Row>> {
     let (mut rows, mut written) = (Vec::<Row>::new(), Written::new());
     move |wait| {
@@ -96,7 +104,7 @@ fn rows_in_pieces(count: usize, mut take: impl FnMut(u64, Wait<'_>) -> Result<Ro
             let row = take((count - have) as u64, wait)?;
             written.add(row.count as usize);
             match rows.last_mut() {
-                Some(last) if goes_on(last, &row) => last.count += row.count,
+                Some(last) if continues(last, &row) => last.count += row.count,
                 _ => rows.push(row),
             }
         }
@@ -118,18 +126,20 @@ const TRIES: usize = 8;
 /// Returns `count` consecutive numbers of a segment. Where a range ends in between, its numbers are dropped and leave a gap.
 ///
 /// # Errors
-/// Those of [`one`]; `OUT_OF_RANGE` where the segment never has so many in a row.
+/// Those of [`one`]; `OUT_OF_RANGE` if the segment never has that many in a row.
 pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Row> {
     let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
     let row = row_in_pieces(count as u64, move |most, wait| numbers.try_row(most, wait));
     call(name, max_wait, row).await?.ok_or_else(|| {
-        let why =
-            format!("{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more", name.name);
+        let why = format!(
+            "{count} numbers of {} are not available in a row: request fewer, or give the segment a step of {count} or more",
+            name.name
+        );
         Error::new(ErrorKind::OutOfRange, why)
     })
 }
 
-/// A call for `count` numbers in a row, in as many polls as it takes, like [`rows_in_pieces`]. `None` where they did not come in a row.
+/// A call for `count` numbers in a row, in as many polls as it takes, like [`rows_in_pieces`]. `None` if no such row was found.
 fn row_in_pieces(count: u64, mut take: impl FnMut(u64, Wait<'_>) -> Result<Row>) -> impl FnMut(Wait<'_>) -> Result<Option<Row>> {
     let (mut found, mut tries, mut written) = (None::<Row>, 0, Written::new());
     move |wait| {
@@ -138,7 +148,7 @@ fn row_in_pieces(count: u64, mut take: impl FnMut(u64, Wait<'_>) -> Result<Row>)
             let more = take(count - found.map_or(0, |row| row.count), wait)?;
             written.add(1);
             let row = match found {
-                Some(row) if goes_on(&row, &more) => Row { count: row.count + more.count, ..row },
+                Some(row) if continues(&row, &more) => Row { count: row.count + more.count, ..row },
                 before => {
                     tries += usize::from(before.is_some());
                     more
@@ -154,11 +164,11 @@ fn row_in_pieces(count: u64, mut take: impl FnMut(u64, Wait<'_>) -> Result<Row>)
 }
 
 fn no_rows(name: &Name) -> Error {
-    let why = || Error::new(ErrorKind::UnknownKey, format!("{} is no segment, whose numbers come in a row", name.name));
+    let why = || Error::new(ErrorKind::UnknownKey, format!("{} is not a segment, so it has no ranges of numbers", name.name));
     name.check_open().err().unwrap_or_else(why)
 }
 
-fn goes_on(row: &Row, next: &Row) -> bool {
+fn continues(row: &Row, next: &Row) -> bool {
     row.step == next.step && last(row).checked_add(row.step as i64) == Some(next.first)
 }
 
@@ -174,7 +184,7 @@ fn rows_of(ids: &[i64]) -> Vec<Row> {
     for &id in ids {
         let row = Row { first: id, step, count: 1 };
         match rows.last_mut() {
-            Some(last) if goes_on(last, &row) => last.count += 1,
+            Some(last) if continues(last, &row) => last.count += 1,
             _ => rows.push(row),
         }
     }
@@ -189,7 +199,7 @@ mod tests {
         Row { first, step: 1, count }
     }
 
-    /// Polls a call twice, with a row in between, and has the machine copied after it. The original's row is 1 to 3.
+    /// Polls a call, simulates a copy of the machine, and polls again. The original's row is 1 to 3.
     fn polled<T>(mut call: impl FnMut(Wait<'_>) -> Result<T>) -> T {
         let now = || Wait::from(Duration::ZERO);
         assert!(call(now()).is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
@@ -197,7 +207,7 @@ mod tests {
         call(now()).unwrap()
     }
 
-    /// The rows of a range of which the original takes three, and the copy finds another one.
+    /// Rows for the original, which takes three numbers of a range, and for the copy, which gets another range.
     fn ranges() -> impl FnMut(u64, Wait<'_>) -> Result<Row> {
         let mut turn = 0;
         move |most, _| {
@@ -210,29 +220,29 @@ mod tests {
         }
     }
 
-    /// The rows that a request has found between two polls wait as well.
+    /// Rows that were found before a copy belong to the original, also if the request is between two polls.
     #[test]
-    fn rows_of_before_are_dropped_where_the_process_is_copied() {
+    fn rows_from_before_a_copy_are_dropped() {
         const OWN: &str = "FRAZIL_TEST_COPIED";
         if std::env::var_os(OWN).is_none() {
-            // In a process of its own, in which no other test has a generator.
-            let name = "mint::tests::rows_of_before_are_dropped_where_the_process_is_copied";
+            // In a separate process, in which no other test has a generator.
+            let name = "mint::tests::rows_from_before_a_copy_are_dropped";
             let me = std::env::current_exe().unwrap();
             let done = std::process::Command::new(me).args(["--exact", name]).env(OWN, "1").output().unwrap();
             return assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
         }
-        let told = |row: &Row| (row.first, row.count);
-        assert_eq!(polled(rows_in_pieces(10, ranges())).iter().map(told).collect::<Vec<_>>(), [(4, 10)]);
-        assert_eq!(polled(row_in_pieces(10, ranges())).as_ref().map(told), Some((4, 10)));
+        let shown = |row: &Row| (row.first, row.count);
+        assert_eq!(polled(rows_in_pieces(10, ranges())).iter().map(shown).collect::<Vec<_>>(), [(4, 10)]);
+        assert_eq!(polled(row_in_pieces(10, ranges())).as_ref().map(shown), Some((4, 10)));
     }
 
     #[test]
     fn rows_have_one_distance() {
-        let told = |ids: &[i64]| rows_of(ids).iter().map(|row| (row.first, row.step, row.count)).collect::<Vec<_>>();
-        assert_eq!(told(&[7]), [(7, 1, 1)]);
-        assert_eq!(told(&[1, 2, 3, 9, 10]), [(1, 1, 3), (9, 1, 2)]);
-        assert_eq!(told(&[3, 13, 23, 35, 45]), [(3, 10, 3), (35, 10, 2)]);
-        assert_eq!(told(&[i64::MAX]), [(i64::MAX, 1, 1)]);
-        assert_eq!(told(&[1, i64::MAX - 1, i64::MAX]), [(1, 1, 1), (i64::MAX - 1, 1, 2)]);
+        let shown = |ids: &[i64]| rows_of(ids).iter().map(|row| (row.first, row.step, row.count)).collect::<Vec<_>>();
+        assert_eq!(shown(&[7]), [(7, 1, 1)]);
+        assert_eq!(shown(&[1, 2, 3, 9, 10]), [(1, 1, 3), (9, 1, 2)]);
+        assert_eq!(shown(&[3, 13, 23, 35, 45]), [(3, 10, 3), (35, 10, 2)]);
+        assert_eq!(shown(&[i64::MAX]), [(i64::MAX, 1, 1)]);
+        assert_eq!(shown(&[1, i64::MAX - 1, i64::MAX]), [(1, 1, 1), (i64::MAX - 1, 1, 2)]);
     }
 }

@@ -1,4 +1,4 @@
-//! A served name, and the generator, the numbers or the store behind it.
+//! A served name, and its generators, numbers or lent store.
 
 use crate::compat::Compat;
 use crate::generators::{self, Generators};
@@ -6,15 +6,14 @@ use crate::lend::{self, Lent};
 use crate::refusal::Refusal;
 use crate::share::Share;
 use frazil::admin::segment::{begin_tag, check_begun};
-use frazil::bindings::Proxy;
 use frazil::{Error, ErrorKind, Id, Layout, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The longest name: the same as a segment's tag, which is the name.
+/// The longest name. A segment's tag has the same limit, because the name is the tag.
 const LONGEST: usize = 64;
 
-/// Tells whether a text has only what a URL and a host name take as it is.
+/// Returns whether a text has only characters that a URL and a host name take without encoding.
 pub fn has_plain_letters(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
@@ -65,7 +64,7 @@ impl Plan {
         };
         let named = |error: Error| Error::new(error.kind(), format!("{name}: {error}"));
         let mut spec = Spec::parse(&line).map_err(named)?;
-        // A store that is lent has no IDs, and refuses the key as one that it does not know.
+        // A lent store has no IDs, and refuses the key as unknown.
         let compat = if kind == Kind::Store { Compat::default() } else { Compat::take(&mut spec).map_err(named)? };
         let kind = match kind {
             Kind::Generators(_) => Kind::Generators(generators::wanted(&mut spec).map_err(named)?),
@@ -74,7 +73,7 @@ impl Plan {
         let checked = match kind {
             Kind::Generators(_) => frazil::bindings::check_spec(&spec, None),
             Kind::Numbers(supply) => frazil::bindings::check_spec(&spec, Some(supply)),
-            Kind::Store => Proxy::new(&spec).map(drop),
+            Kind::Store => lend::proxy(&spec).map(drop),
         };
         checked.map_err(named)?;
         Ok(Plan { name, kind, compat, spec })
@@ -104,14 +103,14 @@ impl Plan {
         })
     }
 
-    /// Begins its tag at a number, or continues it above the numbers that were handed out.
+    /// Begins the name's tag at a number, or continues it above the numbers that were handed out.
     ///
     /// # Errors
     /// `SPEC` where the name has no tag; those of `begin_tag`. The text begins with the name.
     pub fn begin(&self, start: &str) -> Result<()> {
         let begun = match self.kind {
             Kind::Numbers(supply) => begin_tag(&self.spec, supply, start),
-            _ => Err(Error::new(ErrorKind::Spec, "it is neither a segment nor tickets, and has no tag to begin")),
+            _ => Err(Error::new(ErrorKind::Spec, "it is neither a segment nor tickets, so it has no tag to begin")),
         };
         begun.map_err(|error| Error::new(error.kind(), format!("{}: {error}", self.name)))
     }
@@ -146,12 +145,12 @@ pub struct Name {
     pub compat: Compat,
     /// Its requests that wait for IDs.
     pub waiters: Arc<Share>,
-    /// The bytes of its batches that are not taken yet.
+    /// The bytes of its batches that clients have not read yet.
     pub untaken: Arc<Share>,
     plan: Plan,
     /// Set once it is open.
     source: OnceLock<Source>,
-    /// The error of the last try to open it.
+    /// The error of the last try to open the name.
     refused: Mutex<Option<Error>>,
 }
 
@@ -161,7 +160,7 @@ impl Name {
         Name { name, compat, waiters: Arc::default(), untaken: Arc::default(), plan, source: OnceLock::new(), refused: Mutex::default() }
     }
 
-    /// Opens it. May block for minutes: not for a thread that serves.
+    /// Opens the name. May block for minutes, so no serving thread may call it.
     ///
     /// # Errors
     /// Those of `Snowflake::open`, `Numbers::open` and `Lent::open`; the text begins with the name.
@@ -171,10 +170,10 @@ impl Name {
         opened
     }
 
-    /// Returns what it serves.
+    /// Returns the generators, the numbers or the lent store.
     ///
     /// # Errors
-    /// The one of the last try to open it.
+    /// The error of the last try to open the name.
     fn source(&self) -> Result<&Source> {
         self.source.get().ok_or_else(|| {
             let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -183,7 +182,7 @@ impl Name {
     }
 
     /// # Errors
-    /// Why it is not open.
+    /// The reason why the name is not open.
     pub fn check_open(&self) -> Result<()> {
         self.source().map(drop)
     }
@@ -222,7 +221,7 @@ impl Name {
     /// Returns the store that is lent under this name, if any.
     ///
     /// # Errors
-    /// Why it is not open.
+    /// The reason why the name is not open.
     pub fn lent(&self) -> Result<Option<&Lent>> {
         match self.plan.kind {
             Kind::Store => self.source().map(|source| if let Source::Store(lent) = source { Some(lent) } else { None }),
@@ -234,7 +233,7 @@ impl Name {
         matches!(self.source.get(), Some(Source::Generators(ids)) if ids.are_several())
     }
 
-    /// Returns its numbers, if it is not a generator.
+    /// Returns the numbers, if the name is not a generator.
     pub fn numbers(&self) -> Option<&Numbers> {
         match self.source.get()? {
             Source::Numbers(_, numbers) => Some(numbers),
@@ -266,7 +265,7 @@ impl Name {
             Some(Source::Numbers(_, numbers)) => {
                 [Some(numbers.stats()), numbers.snowflake().map(Snowflake::stats)].into_iter().flatten().collect()
             }
-            // Its requests are counted, and it has no counts of its own.
+            // Its requests are counted by the port.
             Some(Source::Store(_)) | None => vec![],
         }
     }
@@ -279,8 +278,8 @@ impl Name {
         }
     }
 
-    /// Returns why a request would find no ID, as far as that is known without taking one: the lease's bound is reached, the clock went back, or
-    /// there are no numbers. `None` if it would.
+    /// Returns the reason why a request would get no ID, as far as it is known without taking one: the lease's bound is reached, the clock went
+    /// back, or no numbers are left. `None` if a request would get one.
     pub fn trouble(&self) -> Option<String> {
         let source = match self.source() {
             Ok(source) => source,
@@ -294,7 +293,7 @@ impl Name {
             Source::Numbers(_, numbers) => {
                 let stats = numbers.stats();
                 if stats.range_left.unwrap_or(0) + stats.range_ready.unwrap_or(0) == 0 {
-                    let why = "all numbers are used, and no further ones came".to_owned();
+                    let why = "all numbers are used, and the store has sent no further ones".to_owned();
                     return Some(numbers.last_error().ok().flatten().map_or(why, |error| error.to_string()));
                 }
                 numbers.snowflake().and_then(generators::lease_trouble)

@@ -12,7 +12,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Returns the address by which a client is told from others.
+    /// Returns the address that identifies the client.
     pub fn address(self) -> Option<IpAddr> {
         match self {
             Peer::Network(address, _) => Some(address.ip()),

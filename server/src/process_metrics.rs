@@ -1,4 +1,4 @@
-//! The metrics of the process that Prometheus' own clients have, by the same names. Where there is no `/proc` they are left out.
+//! The process metrics of Prometheus' own clients, under the same names. Without `/proc` they are left out.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
@@ -29,11 +29,11 @@ impl Collector for OfProcess {
             Some(value) => ConstGauge::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?),
             None => Ok(()),
         };
-        gauge("process_start_time_seconds", "When the process began, in Unix seconds", Some(self.began))?;
-        gauge("process_resident_memory_bytes", "Memory of the process that is in use", memory())?;
-        gauge("process_open_fds", "Files and connections that are open", open_files())?;
+        gauge("process_start_time_seconds", "Start time of the process, in Unix seconds", Some(self.began))?;
+        gauge("process_resident_memory_bytes", "Resident memory of the process", memory())?;
+        gauge("process_open_fds", "Open files and connections", open_files())?;
         let Some(seconds) = processor_seconds() else { return Ok(()) };
-        let help = "Time of processors that the process has used";
+        let help = "Processor time of the process";
         encoder
             .encode_descriptor("process_cpu_seconds", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&seconds, None)
@@ -52,7 +52,7 @@ fn open_files() -> Option<f64> {
 
 fn processor_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The program's name, in brackets, may have spaces and brackets. Behind it utime and stime are the 12th and the 13th field.
+    // The program's name, in brackets, may have spaces and brackets. After it, utime and stime are the 12th and the 13th field.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let ticks = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;

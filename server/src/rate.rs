@@ -1,6 +1,6 @@
 //! The IDs a second that a token, or a client's address, may take. A request that takes none counts as one.
 
-use crate::peers::subscriber;
+use crate::connections_by_address::subscriber;
 use crate::refusal::{Refusal, Result};
 use std::collections::HashMap;
 use std::fmt;
@@ -20,13 +20,13 @@ fn now() -> u64 {
     BEGIN.elapsed().as_nanos() as u64
 }
 
-/// An allowance: the time up to which its IDs are taken, at most a second ahead. What is taken and refused afterwards is given back, or a
-/// client that asks again and again for many would never have as many.
+/// An allowance: the time up to which its IDs are taken, at most a second ahead. The IDs of a refused request are returned to it. Otherwise a
+/// client that retries a large request would never get it.
 #[derive(Default)]
 struct Allowance(u64);
 
 impl Allowance {
-    /// Takes `count` IDs of `most` a second, or returns the time after which there are so many.
+    /// Takes `count` IDs of `most` a second, or returns the time after which that many are available.
     fn take(&mut self, now: u64, count: NonZeroU32, most: NonZeroU32) -> std::result::Result<(), Duration> {
         let next = self.0.max(now) + cost(count, most);
         if next > now + SECOND {
@@ -36,7 +36,7 @@ impl Allowance {
         Ok(())
     }
 
-    fn give_back(&mut self, count: NonZeroU32, most: NonZeroU32) {
+    fn refund(&mut self, count: NonZeroU32, most: NonZeroU32) {
         self.0 = self.0.saturating_sub(cost(count, most));
     }
 }
@@ -45,7 +45,7 @@ fn cost(count: NonZeroU32, most: NonZeroU32) -> u64 {
     (u64::from(count.get()) * SECOND).div_ceil(most.get().into())
 }
 
-/// The rate of one token: as much as it allows for a second may come at once.
+/// The rate of one token. The IDs of a whole second may be taken at once.
 pub struct Rate {
     pub most: NonZeroU32,
     allowance: Arc<Mutex<Allowance>>,
@@ -69,18 +69,18 @@ impl Rate {
         self.try_take(count).map_err(|wait| refused(self.most, whose, wait))
     }
 
-    /// Takes `count` of the allowance, or returns the time after which there are so many.
+    /// Takes `count` of the allowance, or returns the time after which that many are available.
     pub fn try_take(&self, count: NonZeroU32) -> std::result::Result<(), Duration> {
         lock(&self.allowance).take(now(), count, self.most)
     }
 
-    /// Gives back IDs that were taken for what is refused.
-    pub fn give_back(&self, count: NonZeroU32) {
-        lock(&self.allowance).give_back(count, self.most);
+    /// Returns the IDs of a refused request to the allowance.
+    pub fn refund(&self, count: NonZeroU32) {
+        lock(&self.allowance).refund(count, self.most);
     }
 }
 
-/// One rate, which each address has for itself.
+/// A rate that applies to each address separately.
 pub struct AddressRates {
     pub most: NonZeroU32,
     all: Mutex<Allowances>,
@@ -111,10 +111,10 @@ impl AddressRates {
         taken.map_err(|wait| refused(self.most, "this address", wait))
     }
 
-    /// Gives back IDs that were taken for what is refused.
-    pub fn give_back(&self, address: IpAddr, count: NonZeroU32) {
+    /// Returns the IDs of a refused request to the allowance.
+    pub fn refund(&self, address: IpAddr, count: NonZeroU32) {
         if let Some(its) = lock(&self.all).of.get_mut(&subscriber(address)) {
-            its.give_back(count, self.most);
+            its.refund(count, self.most);
         }
     }
 }
@@ -124,7 +124,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn refused(most: NonZeroU32, whose: impl fmt::Display, wait: Duration) -> Refusal {
-    Refusal::too_many(format!("{whose} may take {most} IDs a second, and has taken them"), wait)
+    Refusal::too_many(format!("{whose} may take {most} IDs a second, and has used them up"), wait)
 }
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_has_so_many_ids() {
+    fn too_many_requests_after_the_ids_of_a_second() {
         let rate = Rate::new(n(1000));
         rate.take(n(999), "it").unwrap();
         rate.take(n(1), "it").unwrap();
@@ -147,19 +147,19 @@ mod tests {
     }
 
     #[test]
-    fn any_rate_has_a_second_at_once_and_no_more() {
+    fn any_rate_allows_the_ids_of_one_second_at_once() {
         for most in [1, 3, 7, 999_999_937, u32::MAX].map(n) {
             let mut its = Allowance::default();
             its.take(5, most, most).unwrap();
             assert_eq!(its.take(5, n(1), most), Err(Duration::from_nanos(cost(n(1), most))));
             its.take(5 + cost(n(1), most), n(1), most).unwrap();
-            its.give_back(n(1), most);
+            its.refund(n(1), most);
             its.take(5 + cost(n(1), most), n(1), most).unwrap();
         }
     }
 
     #[test]
-    fn each_address_has_its_own_and_is_forgotten() {
+    fn each_address_has_its_own_rate_and_is_forgotten() {
         let rates = AddressRates::new(n(1));
         let address = |last| IpAddr::from([10, 0, 0, last]);
         for last in 0..10 {

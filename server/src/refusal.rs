@@ -60,27 +60,24 @@ impl Refusal {
         Refusal { status: StatusCode::NOT_FOUND, ..Error::new(ErrorKind::UnknownKey, message).into() }
     }
 
-    /// Makes a refusal that blames the request, whatever the error's kind: a retry is pointless.
-    pub fn of_question(error: Error) -> Self {
+    /// Makes a refusal that blames the request, whatever the error's kind, so a retry is pointless.
+    pub fn of_request(error: Error) -> Self {
         Refusal { status: StatusCode::BAD_REQUEST, retry_after_ms: None, ..error.into() }
     }
 
-    /// Tells whether the caller, and not the request, was refused.
+    /// Returns whether the caller was refused, not the request.
     pub fn is_of_access(&self) -> bool {
         matches!(self.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
     }
 
-    /// Writes it in the form that Redis' client libraries parse: a word in capitals, then the reason, on one line.
-    pub fn write_resp(&self, out: &mut Vec<u8>) {
+    /// Returns the form that Redis' client libraries parse: a word in capitals, then the reason.
+    pub fn to_resp(&self) -> String {
         let word = match self.status {
             StatusCode::UNAUTHORIZED => "NOAUTH",
             StatusCode::FORBIDDEN => "NOPERM",
             _ => self.code,
         };
-        out.push(b'-');
-        out.extend(word.bytes().chain([b' ']));
-        out.extend(self.message.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
-        out.extend(b"\r\n");
+        format!("{word} {}", self.message)
     }
 
     pub fn to_json(&self) -> String {
@@ -113,17 +110,5 @@ impl From<Error> for Refusal {
         };
         let retry_after_ms = (status == StatusCode::SERVICE_UNAVAILABLE).then(|| error.retry_after_ms().unwrap_or(SOON_MS));
         Refusal { status, code: error.kind().name(), message: error.to_string(), retry_after_ms, allow: None }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_line_of_redis_whatever_the_message() {
-        let mut out = vec![];
-        Refusal::unknown("a\r\n+OK\n\u{e4}".to_owned()).write_resp(&mut out);
-        assert_eq!(out, "-UNKNOWN_KEY a  +OK \u{e4}\r\n".as_bytes());
     }
 }

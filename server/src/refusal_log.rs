@@ -1,4 +1,4 @@
-//! The refusals of access in the log: who asked, and what for, so that a lost token or a scan is noticed.
+//! The refusals of access in the log, with client and code, so that a lost token or a scan is noticed.
 
 use crate::log;
 use crate::peer::Peer;
@@ -6,17 +6,17 @@ use crate::refusal::Refusal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The most lines in a second: whoever is refused could fill the disk otherwise.
+/// The most lines in a second, so that refused clients cannot fill the disk.
 const MOST: u32 = 20;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The most characters of a text, which may have what the client sent.
 const LONGEST: usize = 256;
 
-/// Clients without a right have lines of their own: whoever has no token cannot keep the misuse of one out of the log.
+/// Known and unknown clients have separate limits, so that a client without a token cannot keep the misuse of a token out of the log.
 #[derive(Default)]
 pub struct RefusalLog {
-    strangers: Mutex<Lines>,
+    unknown: Mutex<Lines>,
     known: Mutex<Lines>,
 }
 
@@ -24,22 +24,22 @@ pub struct RefusalLog {
 #[derive(Default)]
 struct Lines {
     begun: Option<Instant>,
-    told: u32,
+    written: u32,
     left_out: u64,
 }
 
 impl RefusalLog {
-    /// Logs a refusal of the caller, and none of a request.
-    pub fn note(&self, protocol: &str, peer: Peer, refusal: &Refusal) {
+    /// Logs a refusal of the caller. Refusals of requests are not logged.
+    pub fn log_access(&self, protocol: &str, peer: Peer, refusal: &Refusal) {
         if refusal.is_of_access() {
-            self.tell(protocol, peer, refusal.code, &refusal.message);
+            self.log(protocol, peer, refusal.code, &refusal.message);
         }
     }
 
-    /// Logs a refusal, unless there are too many; the next line tells how many were left out. `text` has the token's label, and no secret.
-    pub fn tell(&self, protocol: &str, peer: Peer, code: &str, text: &str) {
-        let lines = if code == "FORBIDDEN" { &self.known } else { &self.strangers };
-        let Some(left_out) = lines.lock().unwrap_or_else(PoisonError::into_inner).place(Instant::now()) else { return };
+    /// Logs a refusal, unless there are too many. The next line has the number of those left out. `text` has the token's label, and no secret.
+    pub fn log(&self, protocol: &str, peer: Peer, code: &str, text: &str) {
+        let lines = if code == "FORBIDDEN" { &self.known } else { &self.unknown };
+        let Some(left_out) = lines.lock().unwrap_or_else(PoisonError::into_inner).admit(Instant::now()) else { return };
         let text: String = text.chars().take(LONGEST).collect();
         log::warning(
             "access.refused",
@@ -55,16 +55,16 @@ impl RefusalLog {
 }
 
 impl Lines {
-    /// Returns how many lines were left out before this one; `None` where it is left out, too.
-    fn place(&mut self, now: Instant) -> Option<u64> {
+    /// Returns how many lines were left out before this one; `None` if this one is left out as well.
+    fn admit(&mut self, now: Instant) -> Option<u64> {
         if self.begun.is_none_or(|begun| now.duration_since(begun) >= SECOND) {
-            (self.begun, self.told) = (Some(now), 0);
+            (self.begun, self.written) = (Some(now), 0);
         }
-        if self.told == MOST {
+        if self.written == MOST {
             self.left_out += 1;
             return None;
         }
-        self.told += 1;
+        self.written += 1;
         Some(std::mem::take(&mut self.left_out))
     }
 }
@@ -74,12 +74,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_has_so_many_lines_a_second() {
+    fn a_flood_of_refusals_is_limited_each_second() {
         let (mut lines, begun) = (Lines::default(), Instant::now());
-        let mut told = |after: u64| (0..1_000).filter_map(|_| lines.place(begun + Duration::from_millis(after))).collect::<Vec<_>>();
-        assert_eq!(told(0), [0; MOST as usize]);
-        assert!(told(999).is_empty());
-        let next = told(1_000);
+        let mut logged = |after: u64| (0..1_000).filter_map(|_| lines.admit(begun + Duration::from_millis(after))).collect::<Vec<_>>();
+        assert_eq!(logged(0), [0; MOST as usize]);
+        assert!(logged(999).is_empty());
+        let next = logged(1_000);
         assert_eq!((next.len(), next[0], next[1]), (MOST as usize, 1_980, 0));
     }
 }

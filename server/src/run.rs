@@ -5,7 +5,7 @@ use crate::dispatch::{self, Entrance};
 use crate::lend::AT_ONCE;
 use crate::listen::{self, Bound};
 use crate::names::Name;
-use crate::outages::{self, GivenUp};
+use crate::outages::{self, CancelOpening};
 use crate::protocol::Protocol;
 use crate::proxies::Proxies;
 use crate::shared::Shared;
@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 /// The time that requests under way get when the server stops ...
 const DRAIN: Duration = Duration::from_secs(20);
 /// ... and then the stores, for the release of node numbers.
-const GIVING_BACK: Duration = Duration::from_secs(5);
+const RELEASE: Duration = Duration::from_secs(5);
 /// The time for anything else still running at the end, such as an interrupted start.
 const REST: Duration = Duration::from_millis(100);
 
@@ -39,9 +39,9 @@ pub fn run(config: Config) -> Result<()> {
     let runtime = runtime(config.threads)?;
     let outcome = runtime.block_on(serve(config));
     runtime.shutdown_timeout(REST);
-    // All requests are over; here it may wait for a store.
-    if let Err(error) = frazil::close_all(GIVING_BACK) {
-        log::warning("not.given.back", [("code", error.kind().name().into()), ("text", error.to_string().into())]);
+    // All requests are over; from here on a wait for a store blocks nobody.
+    if let Err(error) = frazil::close_all(RELEASE) {
+        log::warning("release.failed", [("code", error.kind().name().into()), ("text", error.to_string().into())]);
     }
     outcome
 }
@@ -54,7 +54,7 @@ fn runtime(threads: usize) -> Result<Runtime> {
 }
 
 fn internal(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Internal, format!("the operating system refuses what the server needs: {error}"))
+    Error::new(ErrorKind::Internal, format!("the operating system refuses a resource of the server: {error}"))
 }
 
 async fn serve(config: Config) -> Result<()> {
@@ -64,7 +64,7 @@ async fn serve(config: Config) -> Result<()> {
     let (_never, no_stop) = stop::channel();
     let mut limits = config.limits;
     let lent = config.plans.iter().filter(|plan| plan.is_lent()).count();
-    limits.connections = fd_limit::connections_within(limits.connections, config.places.len(), lent * AT_ONCE);
+    limits.connections = fd_limit::connections_within(limits.connections, config.endpoints.len(), lent * AT_ONCE);
     let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.hosts, config.access_log));
     let proxies = Arc::new(config.proxies);
     let panics = shared.metrics.panics.clone();
@@ -74,14 +74,15 @@ async fn serve(config: Config) -> Result<()> {
     tokio::spawn(systemd::watch());
     tokio::spawn(heap::shrink());
     // Addresses first: errors in them show at once.
-    let bound = config.places.into_iter().map(|(protocol, place)| Ok((protocol, listen::bind(place)?))).collect::<Result<Vec<_>>>()?;
+    let bound = config.endpoints.into_iter().map(|(protocol, place)| Ok((protocol, listen::bind(place)?))).collect::<Result<Vec<_>>>()?;
     let (admin, public): (Vec<_>, Vec<_>) = bound.into_iter().partition(|(protocol, _)| *protocol == Protocol::Admin);
     let mut ports = JoinSet::new();
     for (protocol, bound) in admin {
         ports.spawn(start(bound, &shared, &proxies, no_stop.clone(), protocol)?);
     }
-    let (names, given_up): (Vec<_>, _) = (config.plans.into_iter().map(|plan| Arc::new(Name::new(plan))).collect(), GivenUp::default());
-    let Some(opened) = signals.unless_ended(&shared, outages::open(&names, &given_up)).await else { return Ok(()) };
+    let (names, cancelled): (Vec<_>, _) =
+        (config.plans.into_iter().map(|plan| Arc::new(Name::new(plan))).collect(), CancelOpening::default());
+    let Some(opened) = signals.unless_ended(&shared, outages::open(&names, &cancelled)).await else { return Ok(()) };
     opened?;
     // Open the ports before `/readyz` says so.
     let serving = public.into_iter().map(|(protocol, bound)| start(bound, &shared, &proxies, stop.clone(), protocol));
@@ -92,7 +93,7 @@ async fn serve(config: Config) -> Result<()> {
     }
     drop(stop);
     log::info("ready", [("names", shared.names().len().into())]);
-    let outages = tokio::spawn(outages::watch(Arc::clone(&shared), given_up));
+    let outages = tokio::spawn(outages::watch(Arc::clone(&shared), cancelled));
     systemd::ready();
     // A port never ends by itself.
     let broken = signals.unless_ended(&shared, ports.join_next()).await;
@@ -100,17 +101,17 @@ async fn serve(config: Config) -> Result<()> {
     outages.abort();
     systemd::stopping();
     log::info("draining", []);
-    // Balancers still send connections, until they have asked for `/readyz` or have been told.
+    // Balancers still send connections, until they have asked for `/readyz` or the operator has removed the server.
     signals.unless_ended(&shared, tokio::time::sleep(config.drain_delay)).await;
     ends.stop();
     let drained = signals.unless_ended(&shared, tokio::time::timeout(DRAIN, ends.all_gone())).await;
     if !matches!(drained, Some(Ok(()))) {
-        log::warning("cut.off", [("text", "requests were under way for too long, or a second signal came".into())]);
+        log::warning("cut.off", [("text", "requests in progress took too long, or a second signal arrived".into())]);
     }
     log::info("ended", []);
     match broken {
         None => Ok(()),
-        Some(_) => Err(Error::new(ErrorKind::Internal, "a port broke: the log says why")),
+        Some(_) => Err(Error::new(ErrorKind::Internal, "a port failed: the log has the reason")),
     }
 }
 
@@ -152,7 +153,7 @@ impl Signals {
                 return std::task::Poll::Ready(None);
             }
             while self.hang_up.poll_recv(context).is_ready() {
-                // On a blocking thread: a network folder may not respond.
+                // On a blocking thread, because a network folder may not respond.
                 let shared = Arc::clone(shared);
                 tokio::task::spawn_blocking(move || reload(&shared));
             }
@@ -166,7 +167,7 @@ impl Signals {
 fn reload(shared: &Shared) {
     static IN_TURN: Mutex<()> = Mutex::new(());
     let _in_turn = IN_TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // systemd takes the end of a reload for the end of the start; after the stop it must hear nothing.
+    // systemd would take the end of a reload for the end of the start. After the stop it must get no notification.
     let serves = shared.serves();
     if serves {
         systemd::reloading();

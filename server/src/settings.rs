@@ -30,16 +30,16 @@ pub struct Settings {
     /// Serve HTTP/1.1 and HTTP/2 here; `:8080` is this machine alone, `unix:/PATH` a Unix socket [127.0.0.1:8080, unless --resp is given]
     #[arg(long, value_name = "ADDRESS")]
     pub http: Option<String>,
-    /// Serve Redis' protocol here, as --http
+    /// Serve Redis' protocol here, in the same form as --http
     #[arg(long, value_name = "ADDRESS")]
     pub resp: Option<String>,
-    /// Serve /healthz, /readyz and /metrics here, as --http
+    /// Serve /healthz, /readyz and /metrics here, in the same form as --http
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<String>,
-    /// A TOML file of tokens, read again on SIGHUP; with it nobody is served without one
+    /// A TOML file of tokens, read again on SIGHUP; with it, each client needs a token
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// TLS on all ports: a PEM file with the server's certificate, and those that sign it; read again on SIGHUP
+    /// TLS on all ports: a PEM file with the server's certificate, and the certificates that sign it; read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
     /// The PEM file of its private key
@@ -51,11 +51,11 @@ pub struct Settings {
     /// A PEM file with the revocation lists of these authorities: one of each that has signed a client's certificate; read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub tls_client_crl: Option<PathBuf>,
-    /// Listen beyond this machine, and serve anyone: without tokens, and without --tls-client-ca
+    /// Listen beyond this machine, and serve every client, without --tokens and --tls-client-ca
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub insecure: Option<bool>,
-    /// Without --tokens: the names and addresses by which clients ask for this server, with commas between, or * for any; localhost and the
-    /// address that they reach need none
+    /// Without --tokens: the names and addresses in the requests of clients, with commas between, or * for any; localhost and the address
+    /// that a client reaches are always allowed
     #[arg(long, value_name = "NAMES")]
     pub hosts: Option<String>,
     /// The addresses and networks of proxies that begin each connection to --http and --resp with a PROXY header, with commas between
@@ -70,16 +70,16 @@ pub struct Settings {
     /// The most connections of each port [10000]
     #[arg(long, value_name = "N")]
     pub max_connections: Option<usize>,
-    /// The most connections of one client's address to each port but --admin; 0: as many as the port has [0]
+    /// The most connections of one client's address to each port except --admin; 0: no limit [0]
     #[arg(long, value_name = "N")]
     pub max_connections_per_address: Option<usize>,
-    /// The most IDs that one client's address takes in a second, but from --admin; a request without IDs counts as one; 0: no limit [0]
+    /// The most IDs that one client's address takes in a second, except from --admin; a request without IDs counts as one; 0: no limit [0]
     #[arg(long, value_name = "N")]
     pub max_ids_per_address: Option<u32>,
-    /// Close a connection of Redis' protocol that has asked for nothing for so long; 0: never [0]
+    /// Close a connection of Redis' protocol after this time without a command; 0: never [0]
     #[arg(long, value_name = "MS")]
     pub resp_idle_ms: Option<u64>,
-    /// After SIGTERM, serve for this long while /readyz says that the server ends [0]
+    /// After SIGTERM, serve for this long while /readyz is 503 [0]
     #[arg(long, value_name = "MS")]
     pub drain_delay_ms: Option<u64>,
     /// Log each request, and each pipeline of Redis' protocol
@@ -91,7 +91,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// With what the environment and the file say where the flags say nothing.
+    /// Completes the flags by the environment, and then by the file.
     ///
     /// # Errors
     /// `SPEC` for a file or a variable that cannot be understood.
@@ -110,22 +110,16 @@ impl Settings {
         let suffix = |long: &str| long.to_uppercase().replace('-', "_");
         let known: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_long).chain(["names"]).map(suffix).collect();
         check_variables(&known)?;
-        let mut flags = vec![];
+        let mut settings = Settings::default();
         for argument in command.get_arguments() {
             let Some(long) = argument.get_long() else { continue };
             let name = PREFIX.to_owned() + &suffix(long);
             let Some(value) = std::env::var_os(&name).filter(|value| !value.is_empty()) else { continue };
             let mut flag = OsString::from(format!("--{long}="));
             flag.push(value);
-            command
-                .clone()
-                .try_get_matches_from([&flag])
-                .map_err(|error| spec_error(format!("{name}: {}", first_part(&error.to_string()))))?;
-            flags.push(flag);
+            let parsed = command.clone().try_get_matches_from([flag]).and_then(|matches| Settings::from_arg_matches(&matches));
+            settings = settings.over(parsed.map_err(|error| spec_error(format!("{name}: {}", first_part(&error.to_string()))))?);
         }
-        let told = |error: clap::Error| spec_error(format!("the environment, as flags: {}", first_part(&error.to_string())));
-        let matches = command.try_get_matches_from(flags).map_err(told)?;
-        let mut settings = Settings::from_arg_matches(&matches).map_err(told)?;
         let names = std::env::var_os(NAMES).map(|names| names.into_string().map_err(|_| spec_error(format!("{NAMES} is not UTF-8"))));
         let names = names.transpose()?.unwrap_or_default();
         settings.names = names.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
@@ -134,9 +128,9 @@ impl Settings {
 
     fn from_file(path: &std::path::Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| spec_error(format!("{}: {error}", path.display())))?;
-        // Its error shows the line, which may hold a password: only its place is told, and no value.
+        // The parser's error shows the line, which may hold a password: only the line number is shown.
         toml::from_str(&text)
-            .map_err(|error| spec_error(format!("{}{}: {}", path.display(), place(&text, &error), without_value(error.message()))))
+            .map_err(|error| spec_error(format!("{}{}: {}", path.display(), line_of(&text, &error), without_value(error.message()))))
     }
 
     /// Splits each NAME=SPEC.
@@ -144,10 +138,10 @@ impl Settings {
         for line in std::mem::take(&mut self.names) {
             let Some((name, spec)) = line.split_once('=').filter(|(name, _)| !name.contains(char::is_whitespace)) else {
                 let near = did_you_mean(&line, ["check", "health", "begin"]);
-                // Only a slip is shown: a spec may hold a password.
-                let given = if near.is_empty() { String::new() } else { format!("{line:?} is no command{near}; ") };
+                // Only a misspelt command is shown: a spec may hold a password.
+                let given = if near.is_empty() { String::new() } else { format!("{line:?} is not a command{near}; ") };
                 return Err(spec_error(format!(
-                    "{source}: {given}what is served is given as NAME=SPEC, for example 'orders=standard store=local'"
+                    "{source}: {given}give each served name as NAME=SPEC, for example 'orders=standard store=local'"
                 )));
             };
             if self.named.insert(name.to_owned(), spec.to_owned()).is_some() {
@@ -157,40 +151,22 @@ impl Settings {
         Ok(self)
     }
 
-    /// These, and below them others. Each name is a setting of its own.
+    /// These settings, completed by those `below`. Each name is a separate setting.
     fn over(self, below: Settings) -> Self {
         let mut named = below.named;
         named.extend(self.named);
-        Settings {
-            names: vec![],
-            named,
-            config: self.config.or(below.config),
-            http: self.http.or(below.http),
-            resp: self.resp.or(below.resp),
-            admin: self.admin.or(below.admin),
-            tokens: self.tokens.or(below.tokens),
-            tls_cert: self.tls_cert.or(below.tls_cert),
-            tls_key: self.tls_key.or(below.tls_key),
-            tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
-            tls_client_crl: self.tls_client_crl.or(below.tls_client_crl),
-            insecure: self.insecure.or(below.insecure),
-            hosts: self.hosts.or(below.hosts),
-            proxies: self.proxies.or(below.proxies),
-            access_log: self.access_log.or(below.access_log),
-            max_count: self.max_count.or(below.max_count),
-            max_wait_ms: self.max_wait_ms.or(below.max_wait_ms),
-            max_connections: self.max_connections.or(below.max_connections),
-            max_connections_per_address: self.max_connections_per_address.or(below.max_connections_per_address),
-            max_ids_per_address: self.max_ids_per_address.or(below.max_ids_per_address),
-            resp_idle_ms: self.resp_idle_ms.or(below.resp_idle_ms),
-            drain_delay_ms: self.drain_delay_ms.or(below.drain_delay_ms),
-            threads: self.threads.or(below.threads),
+        macro_rules! first_of {
+            ($($field:ident),*) => { Settings { names: vec![], named, $($field: self.$field.or(below.$field)),* } };
+        }
+        first_of! {
+            config, http, resp, admin, tokens, tls_cert, tls_key, tls_client_ca, tls_client_crl, insecure,
+            hosts, proxies, access_log, max_count, max_wait_ms, max_connections, max_connections_per_address,
+            max_ids_per_address, resp_idle_ms, drain_delay_ms, threads
         }
     }
 }
 
-/// Refuses variables that are a slip of a known one. Others are not ours: Kubernetes sets `FRAZIL_SERVER_PORT` beside a service of this
-/// name.
+/// Refuses variables with a misspelt name. Others are ignored: Kubernetes sets `FRAZIL_SERVER_PORT` for a service of this name.
 ///
 /// # Errors
 /// `UNKNOWN_KEY`.
@@ -199,7 +175,7 @@ fn check_variables(known: &[String]) -> Result<()> {
         let Some(its) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
         let near = did_you_mean(its, known.iter().map(String::as_str));
         if !near.is_empty() && !known.iter().any(|known| known == its) {
-            return Err(Error::new(ErrorKind::UnknownKey, format!("{PREFIX}{its} is no setting{near}")));
+            return Err(Error::new(ErrorKind::UnknownKey, format!("{PREFIX}{its} is not a setting{near}")));
         }
     }
     Ok(())
@@ -210,12 +186,12 @@ pub fn spec_error(why: String) -> Error {
 }
 
 /// The line of a file that an error is about.
-pub fn place(text: &str, error: &toml::de::Error) -> String {
+pub fn line_of(text: &str, error: &toml::de::Error) -> String {
     let line = |at: usize| text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
     error.span().map_or_else(String::new, |span| format!(":{}", line(span.start)))
 }
 
-/// The parser's `invalid type: string "...", expected ...` without what was found.
+/// The parser's `invalid type: string "...", expected ...` without the value.
 fn without_value(text: &str) -> String {
     match (text.strip_prefix("invalid "), text.split_once(": "), text.rfind(", expected ")) {
         (Some(_), Some((what, _)), Some(at)) => format!("{what}{}", &text[at..]),
@@ -223,7 +199,7 @@ fn without_value(text: &str) -> String {
     }
 }
 
-/// Returns what is wrong and what is allowed, in one line.
+/// Returns the first paragraph of an error of clap, in one line.
 fn first_part(text: &str) -> String {
     let lines: Vec<_> = text.trim_start_matches("error: ").lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
     lines.join(" ")
@@ -240,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_goes_before_the_file_and_each_name_alone() {
+    fn flag_overrides_the_file_for_each_name() {
         let read = |text: &str| toml::from_str::<Settings>(text).unwrap();
         let flags = Settings { http: Some(":1".into()), names: vec!["a=standard node=1".into()], ..Settings::default() };
         let file = read("http = ':2'\nresp = ':3'\nmax-count = 5\n[names]\na = 'twitter'\nb = 'leaf worker=1'");

@@ -1,4 +1,4 @@
-//! The limits that all names share, such that none of them uses up what another needs.
+//! The limits that all names share, so that no name uses up what another one needs.
 //!
 //! A name may have as much as is free: alone half of all, with one other a third each. This is the dynamic threshold of switches that
 //! share their memory between ports (Choudhury and Hahne, 1998), with a factor of 1.
@@ -41,11 +41,11 @@ impl Share {
         Some(Taken { share: Arc::clone(self), pool, units })
     }
 
-    /// Waits for the units; `None` where none came in time.
+    /// Waits for the units; `None` if none are free in time.
     pub async fn wait(self: &Arc<Self>, pool: &'static Pool, units: usize, limit: Duration) -> Option<Taken> {
         let taken = async {
             loop {
-                // Before the try: what is freed from now on wakes it.
+                // Registered before the try, so that units freed from now on wake it.
                 let freed = pool.freed.notified();
                 if let Some(taken) = self.take(pool, units) {
                     return taken;
@@ -77,13 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crowd_before_one_name_leaves_room_for_others() {
+    fn one_name_leaves_room_for_others() {
         static POOL: Pool = Pool::new(3000);
         let names = [(); 3].map(|()| Arc::new(Share::default()));
         let crowd = |name: &Arc<Share>| std::iter::from_fn(|| name.take(&POOL, 1)).collect::<Vec<_>>();
         let [first, second, third] = names.each_ref().map(crowd);
         assert_eq!([first.len(), second.len(), third.len()], [1500, 750, 375]);
-        // Who leaves makes room for all.
+        // Units that are freed are available to all names.
         drop(first);
         let more = crowd(&names[2]);
         assert_eq!(third.len() + more.len(), (3000 - 750) / 2);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_freed_goes_to_who_waits() {
+    fn freed_units_wake_a_waiting_task() {
         static POOL: Pool = Pool::new(100);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_take_at_once_exceed_no_pool() {
+    fn threads_that_take_at_once_do_not_exceed_the_pool() {
         static POOL: Pool = Pool::new(1000);
         static MOST: AtomicUsize = AtomicUsize::new(0);
         std::thread::scope(|scope| {

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// The client of a request, as far as its limits and rights go.
 #[derive(Clone, Copy)]
 pub struct Client {
-    /// `None` where there is none to tell it by.
+    /// `None` for a client of a Unix socket.
     pub address: Option<IpAddr>,
     pub token: Option<Fingerprint>,
 }
@@ -37,14 +37,14 @@ pub struct Limits {
     pub connections_per_address: Option<usize>,
     /// The most IDs that one address takes in a second.
     pub ids_per_address: Option<NonZeroU32>,
-    /// The time after which a connection of Redis' protocol that asks for nothing is closed.
+    /// The time after which a connection of Redis' protocol without a command is closed.
     pub resp_idle: Option<Duration>,
 }
 
-/// The pairs of letters that a search for the name that was meant compares on each side of it, and the most names on each side.
+/// The pairs of letters that a search for a similar name compares on each side of it, and the most names on each side.
 const COMPARISONS: usize = 4096;
 const MOST_NEAR: usize = 16;
-/// The searches of a second: a person reads of a slip once, and a flood of wrong names must cost little more than answers.
+/// The searches of a second, so that a flood of wrong names costs little more than answers.
 const SEARCHES: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
 pub struct Shared {
@@ -88,7 +88,7 @@ impl Shared {
         self.ending.store(true, Ordering::Release);
     }
 
-    /// Tells whether it has reported ready, and does not stop yet.
+    /// Returns whether the server has reported ready, and is not stopping.
     pub fn serves(&self) -> bool {
         self.names.get().is_some() && !self.ending.load(Ordering::Acquire)
     }
@@ -96,16 +96,16 @@ impl Shared {
     /// Returns the reason why requests should go elsewhere, if any.
     pub fn not_ready(&self) -> Option<String> {
         if self.ending.load(Ordering::Acquire) {
-            return Some("the server ends".to_owned());
+            return Some("the server is stopping".to_owned());
         }
         let Some(names) = self.names.get() else {
-            return Some("node numbers and ranges are not there yet".to_owned());
+            return Some("node numbers and ranges are not leased yet".to_owned());
         };
         let empty: Vec<_> = names.iter().filter(|name| name.trouble().is_some()).map(|name| name.name.as_str()).collect();
         (!empty.is_empty()).then(|| format!("no IDs of: {}", empty.join(", ")))
     }
 
-    /// Tells whether requests are counted.
+    /// Returns whether requests are counted.
     pub fn has_rates(&self) -> bool {
         self.address_rates.is_some() || self.gate.has_rates()
     }
@@ -136,8 +136,7 @@ impl Shared {
         })
     }
 
-    /// Returns the names beside the one that is missing, in alphabetical order: all of a few, and of many or long ones as many as are
-    /// compared within 20 µs.
+    /// Returns the alphabetical neighbours of a missing name, as many as are compared within 20 µs.
     fn near(&self, name: &str) -> impl Iterator<Item = &str> {
         let names = self.names();
         let at = names.partition_point(|served| served.name.as_str() < name);
@@ -167,8 +166,8 @@ impl Shared {
         self.take(client, parse_count(key, text, self.most(client))?)
     }
 
-    /// Takes the IDs of a request beyond the first one, which its begin has taken. A request that is refused takes none, nor of the rate that
-    /// would have sufficed.
+    /// Takes the IDs of a request beyond the first one, which [`begin`](Shared::begin) has taken. A refused request takes none, from either
+    /// rate.
     ///
     /// # Errors
     /// Those of [`Gate::take`] and [`AddressRates::take`].
@@ -176,20 +175,20 @@ impl Shared {
         if let Some(more) = beyond_the_first(count) {
             let rates = self.rate_of(client.address);
             let taken = rates.map_or(Ok(()), |(rates, address)| rates.take(address, more));
-            let give_back = |_: &Refusal| rates.iter().for_each(|(rates, address)| rates.give_back(*address, more));
-            let taken = taken.and_then(|()| self.gate.take(client.token.as_ref(), more).inspect_err(give_back));
-            taken.inspect_err(|_| self.give_back(client, NonZeroU32::MIN))?;
+            let refund = |_: &Refusal| rates.iter().for_each(|(rates, address)| rates.refund(*address, more));
+            let taken = taken.and_then(|()| self.gate.take(client.token.as_ref(), more).inspect_err(refund));
+            taken.inspect_err(|_| self.refund(client, NonZeroU32::MIN))?;
         }
         Ok(Charge { shared: self, client: *client, count, made: 0 })
     }
 
-    fn give_back(&self, client: &Client, count: NonZeroU32) {
-        self.rate_of(client.address).iter().for_each(|(rates, address)| rates.give_back(*address, count));
-        self.gate.give_back(client.token.as_ref(), count);
+    fn refund(&self, client: &Client, count: NonZeroU32) {
+        self.rate_of(client.address).iter().for_each(|(rates, address)| rates.refund(*address, count));
+        self.gate.refund(client.token.as_ref(), count);
     }
 }
 
-/// The IDs that a request has taken of its rates: those that are not made are given back when it is dropped, but for the first one.
+/// The IDs that a request has taken of its rates. Those that are not made are returned when it is dropped, except for the first one.
 pub struct Charge<'a> {
     shared: &'a Shared,
     client: Client,
@@ -198,7 +197,7 @@ pub struct Charge<'a> {
 }
 
 impl Charge<'_> {
-    /// Tells that so many IDs are made.
+    /// Records the number of IDs that are made.
     pub fn made(&mut self, count: usize) {
         self.made = count;
     }
@@ -207,7 +206,7 @@ impl Charge<'_> {
 impl Drop for Charge<'_> {
     fn drop(&mut self) {
         if let Some(left) = beyond_the_first(self.count + 1 - self.made.clamp(1, self.count.max(1))) {
-            self.shared.give_back(&self.client, left);
+            self.shared.refund(&self.client, left);
         }
     }
 }
@@ -241,16 +240,16 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_found_among_few_names_and_beside_it_among_many() {
-        let told =
+    fn a_misspelt_name_gets_a_suggestion() {
+        let message =
             |shared: &Shared, name: &str| shared.name(&Client { address: None, token: None }, Right::Mint, name).err().unwrap().message;
         let few = shared(["invoice", "items", "orders", "z"].into_iter().map(str::to_owned));
         for slip in ["ordesr", "porders", "Orders", "order"] {
-            assert!(told(&few, slip).ends_with("(did you mean orders?)"), "{}", told(&few, slip));
+            assert!(message(&few, slip).ends_with("(did you mean orders?)"), "{}", message(&few, slip));
         }
         let many = shared((0..500).map(|n| format!("name-{n:06}-of-many")));
-        assert!(told(&many, "name-000250-of-mayn").ends_with("(did you mean name-000250-of-many?)"));
-        let found = (0..10_000).filter(|_| told(&few, "ordesr").ends_with("(did you mean orders?)")).count();
-        assert!((1..5_000).contains(&found), "a flood of slips is searched for: {found}");
+        assert!(message(&many, "name-000250-of-mayn").ends_with("(did you mean name-000250-of-many?)"));
+        let found = (0..10_000).filter(|_| message(&few, "ordesr").ends_with("(did you mean orders?)")).count();
+        assert!((1..5_000).contains(&found), "a flood of misspelt names is searched for: {found}");
     }
 }

@@ -29,19 +29,18 @@ impl Stopper {
 }
 
 impl Stop {
-    pub fn is_told(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         *self.0.borrow()
     }
 
     /// Waits for the stop.
-    pub async fn told(&mut self) {
+    pub async fn wait(&mut self) {
         // A dropped sender counts as a stop.
-        let _ = self.0.wait_for(|told| *told).await;
+        let _ = self.0.wait_for(|stops| *stops).await;
     }
 
     /// Returns the result of some work, or `None` if the stop comes first.
     pub async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let told = pin!(self.told());
-        CancelOn::new(told).work(work).await
+        CancelOn::new(pin!(self.wait())).work(work).await
     }
 }

@@ -15,18 +15,15 @@ const WATCHDOG_SHARE: u32 = 2;
 
 /// Reports that ports are open and leases held, also after a reload.
 pub fn ready() {
-    tell(&[NotifyState::Ready]);
+    notify(&[NotifyState::Ready]);
 }
 
 pub fn reloading() {
-    match NotifyState::monotonic_usec_now() {
-        Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(error) => log::warning("manager.not.told", [("text", error.to_string().into())]),
-    }
+    log_failure(NotifyState::monotonic_usec_now().and_then(|now| sd_notify::notify(&[NotifyState::Reloading, now])));
 }
 
 pub fn stopping() {
-    tell(&[NotifyState::Stopping]);
+    notify(&[NotifyState::Stopping]);
 }
 
 /// Notifies the watchdog, if there is one, as long as the event loop runs; ends with the process.
@@ -35,13 +32,17 @@ pub async fn watch() {
     let mut tick = tokio::time::interval((limit / WATCHDOG_SHARE).max(Duration::from_millis(1)));
     loop {
         tick.tick().await;
-        tell(&[NotifyState::Watchdog]);
+        notify(&[NotifyState::Watchdog]);
     }
 }
 
 /// Sends a notification; does nothing without a service manager.
-fn tell(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
+fn notify(states: &[NotifyState<'_>]) {
+    log_failure(sd_notify::notify(states));
+}
+
+fn log_failure(notified: std::io::Result<()>) {
+    if let Err(error) = notified {
         log::warning("manager.not.told", [("text", error.to_string().into())]);
     }
 }
@@ -55,24 +56,24 @@ pub fn sockets() -> Result<Vec<(Protocol, TcpListener)>> {
     let mut sockets: Vec<(Protocol, TcpListener)> = vec![];
     for (number, name) in handed {
         let Some(protocol) = Protocol::ALL.into_iter().find(|protocol| protocol.name() == name) else {
-            let why = "the service manager hands over a socket that is called";
-            return Err(spec_error(format!("{why} {name:?}: give it FileDescriptorName=http, resp or admin")));
+            let why = "the service manager hands over a socket with the unknown name";
+            return Err(spec_error(format!("{why} {name:?}: use FileDescriptorName=http, resp or admin")));
         };
         // SAFETY: the service manager opened it for this process; no other code here knows it, and `main` calls this once.
         let listener = unsafe { TcpListener::from_raw_fd(number) };
         if !accepts(&listener) {
-            let why = "is none of TCP that listens: give it ListenStream= with a port, and no Accept=yes";
+            let why = "is not a listening TCP socket: use ListenStream= with a port, without Accept=yes";
             return Err(spec_error(format!("the socket {name} of the service manager {why}")));
         }
         if sockets.iter().any(|(earlier, _)| *earlier == protocol) {
-            return Err(spec_error(format!("the service manager hands over two sockets {name}: one")));
+            return Err(spec_error(format!("the service manager hands over two sockets {name}: configure one")));
         }
         sockets.push((protocol, listener));
     }
     Ok(sockets)
 }
 
-/// Tells whether it is a listening TCP socket.
+/// Returns whether it is a listening TCP socket.
 fn accepts(listener: &TcpListener) -> bool {
     let socket = SockRef::from(listener);
     #[cfg(target_os = "linux")]

@@ -1,5 +1,5 @@
-//! TLS: the server's certificate and key, the authorities of clients' certificates, and those that they have revoked, from files that a reload
-//! reads again.
+//! TLS: the server's certificate and key, the authorities of clients' certificates, and their revocation lists, from files that a reload reads
+//! again.
 
 use crate::protocol::Protocol;
 use crate::settings::spec_error;
@@ -21,6 +21,8 @@ use tokio_rustls::server::TlsStream;
 
 /// The time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The encrypted bytes that a connection keeps while its socket accepts none. The budget of unread answers does not see them.
+const UNSENT: usize = 16 * 1024;
 
 struct Files {
     certificate: PathBuf,
@@ -86,13 +88,12 @@ impl Tls {
         self.configs.load().expires
     }
 
-    /// Tells whether clients need a certificate.
+    /// Returns whether clients need a certificate.
     pub fn knows_clients(&self) -> bool {
         self.files.client_ca.is_some()
     }
 
-    /// Performs the handshake. The stream comes with whether the client is one that may come here:
-    /// that it has the certificate which it needs, if any.
+    /// Performs the handshake. Returns the stream, and whether the client has the certificate that it needs, if any.
     ///
     /// # Errors
     /// What is wrong with the client's certificate; `None` for any other failure.
@@ -108,7 +109,8 @@ impl Tls {
             Protocol::Admin => &configs.admin,
         });
         drop(configs);
-        let stream = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await.map_err(|_| None)?;
+        let accepted = TlsAcceptor::from(config).accept_with(stream, |session| session.set_buffer_limit(Some(UNSENT)));
+        let stream = tokio::time::timeout(HANDSHAKE, accepted).await.map_err(|_| None)?;
         let stream = stream.map_err(|error| match error.get_ref()?.downcast_ref() {
             Some(wrong @ (TlsError::InvalidCertificate(_) | TlsError::NoCertificatesPresented)) => Some(wrong.to_string()),
             _ => None,
@@ -126,27 +128,27 @@ impl Files {
             let what = "a private key in PEM (PKCS #8, PKCS #1 or SEC 1), without a password: `openssl pkey -in FILE` removes one";
             wrong("tls-key", &self.key, &error, what)
         })?;
-        // The provider that the core's stores use: a second one would double the program's cryptography.
+        // The provider that the core's stores use, because a second one would double the program's cryptography.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let (required, optional) = match &self.client_ca {
             None => (WebPkiClientVerifier::no_client_auth(), WebPkiClientVerifier::no_client_auth()),
             Some(path) => {
-                let told = |error: &dyn std::fmt::Display| spec_error(format!("tls-client-ca={}: {error}", path.display()));
+                let invalid = |error: &dyn std::fmt::Display| spec_error(format!("tls-client-ca={}: {error}", path.display()));
                 let mut roots = RootCertStore::empty();
                 for certificate in certificates("tls-client-ca", path)? {
-                    roots.add(certificate).map_err(|error| told(&error))?;
+                    roots.add(certificate).map_err(|error| invalid(&error))?;
                 }
                 let revoked = self.client_crl.as_deref().map(revocations).transpose()?.unwrap_or_default();
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).with_crls(revoked);
-                let told = |error: VerifierBuilderError| match (&error, &self.client_crl) {
+                let refused = |error: VerifierBuilderError| match (&error, &self.client_crl) {
                     (VerifierBuilderError::InvalidCrl(_), Some(path)) => {
                         let wanted = "lists of version 2 with a number, as RFC 5280 has them (openssl ca: crlnumber, crl_extensions)";
                         spec_error(format!("tls-client-crl={} is broken: it must have {wanted}", path.display()))
                     }
-                    _ => told(&error),
+                    _ => invalid(&error),
                 };
-                let optional = verifier.clone().allow_unauthenticated().build().map_err(told)?;
-                (verifier.build().map_err(told)?, optional)
+                let optional = verifier.clone().allow_unauthenticated().build().map_err(refused)?;
+                (verifier.build().map_err(refused)?, optional)
             }
         };
         let config = |verifier| {
@@ -154,7 +156,7 @@ impl Files {
             let builder = versions.map_err(|error| spec_error(format!("TLS: {error}")))?.with_client_cert_verifier(verifier);
             let mut config = builder.with_single_cert(chain.clone(), key.clone_key()).map_err(|error| self.refused(error))?;
             if self.client_ca.is_some() {
-                // A session that is resumed is not verified again: it would outlive its client's certificate.
+                // A resumed session is not verified again, so it would outlive its client's certificate.
                 config.session_storage = Arc::new(NoServerSessionStorage {});
                 config.send_tls13_tickets = 0;
             }
@@ -173,7 +175,7 @@ impl Files {
         spec_error(match error {
             TlsError::InconsistentKeys(_) => {
                 format!(
-                    "tls-key={key} is not the key of the first certificate in tls-cert={certificate}: that must be the server's own, before those that sign it"
+                    "tls-key={key} is not the key of the first certificate in tls-cert={certificate}: put the certificate of the server before those that sign it"
                 )
             }
             other => format!("tls-cert={certificate} and tls-key={key}: {other}"),
@@ -181,7 +183,7 @@ impl Files {
     }
 }
 
-/// Returns the `notAfter` of a certificate (RFC 5280, 4.1), in Unix seconds. Nothing else of it is wanted.
+/// Returns the `notAfter` of a certificate (RFC 5280, 4.1), in Unix seconds. Skips everything else.
 fn expiry(certificate: &[u8]) -> der::Result<i64> {
     let mut all = SliceReader::new(AnyRef::from_der(certificate)?.value())?;
     let mut signed = SliceReader::new(AnyRef::decode(&mut all)?.value())?;
@@ -203,7 +205,7 @@ fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>> 
     all(key, path, "one or more certificates in PEM")
 }
 
-/// Reads revocation lists, one of each authority: of several of one name the first would count, however old it is.
+/// Reads revocation lists, one of each authority, because of several lists only the first would count, however old it is.
 fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
     let lists: Vec<CertificateRevocationListDer<'static>> = all("tls-client-crl", path, "one or more certificate revocation lists in PEM")?;
     let mut issuers = BTreeSet::new();
@@ -233,7 +235,7 @@ fn wrong(key: &str, path: &Path, error: &PemError, wanted: &str) -> frazil::Erro
     let shown = path.display();
     spec_error(match error {
         PemError::Io(error) => format!("{key}={shown} cannot be read: {error}"),
-        PemError::NoItemsFound => format!("{key}={shown} has none of what it must have: {wanted}"),
+        PemError::NoItemsFound => format!("{key}={shown} is empty: it must have {wanted}"),
         _ => format!("{key}={shown} is broken: it must have {wanted}"),
     })
 }

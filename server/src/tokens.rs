@@ -3,8 +3,8 @@
 use crate::lend::ALL;
 use crate::log;
 use crate::rate::Rate;
-use crate::refusal::{Refusal, Result as Answer};
-use crate::settings::{place, spec_error};
+use crate::refusal::{self, Refusal};
+use crate::settings::{line_of, spec_error};
 use arc_swap::ArcSwap;
 use frazil::bindings::did_you_mean;
 use frazil::{Error, ErrorKind, Result};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// The minimum length of a token: a shorter one may be guessed.
+/// The minimum length of a token, because a shorter one could be guessed.
 const SHORTEST: usize = 16;
 /// The prefix of a secret that is kept in the environment.
 const ENV: &str = "env:";
@@ -54,7 +54,7 @@ struct Entry {
 }
 
 pub struct Token {
-    /// The operator's name for it.
+    /// The operator's name for the token.
     pub label: String,
     fingerprint: Fingerprint,
     mint: BTreeSet<String>,
@@ -73,22 +73,22 @@ impl Token {
         }
     }
 
-    /// Makes the refusal of a request for which it lacks the right.
+    /// Makes the refusal of a request for which the token lacks the right.
     fn lacks(&self, right: Right, name: &str) -> Refusal {
         let name: String = name.chars().take(64).collect();
         let wanted = match right {
-            Right::Mint => format!("the right to mint {name:?}"),
-            Right::Lease => format!("the right to lease ranges of {name:?}"),
-            Right::Admin => "the right admin".to_owned(),
+            Right::Mint => format!("mint {name:?}"),
+            Right::Lease => format!("lease ranges of {name:?}"),
+            Right::Admin => "read metrics".to_owned(),
         };
-        Refusal::forbidden(format!("the token {:?} has not {wanted}", self.label))
+        Refusal::forbidden(format!("the token {:?} does not have the right to {wanted}", self.label))
     }
 
     /// Takes `count` IDs of its rate.
     ///
     /// # Errors
     /// Those of [`Rate::take`].
-    fn take(&self, count: NonZeroU32) -> Answer<()> {
+    fn take(&self, count: NonZeroU32) -> refusal::Result<()> {
         self.rate.as_ref().map_or(Ok(()), |rate| rate.take(count, format_args!("the token {:?}", self.label)))
     }
 }
@@ -98,14 +98,14 @@ impl Token {
 pub struct Tokens(Vec<Token>);
 
 impl Tokens {
-    /// Reads the file. A token that was there `before`, by its label, keeps what it has taken of its rate.
+    /// Reads the file. A token with a label of `before` keeps the used part of its rate.
     fn read(path: &Path, before: &Tokens) -> Result<Self> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| spec_error(format!("{shown}: {error}")))?;
         // The parser's own text would show the line, and with it the secret.
         let parsed: BTreeMap<String, Entry> = toml::from_str(&text).map_err(|error| {
             let form = "each token is a table: [LABEL], with secret=, mint=[names], lease=[names], admin=true or false, ids-per-second=N";
-            spec_error(format!("{shown}{}: {form}", place(&text, &error)))
+            spec_error(format!("{shown}{}: {form}", line_of(&text, &error)))
         })?;
         if parsed.values().any(|entry| !entry.secret.starts_with(ENV)) {
             warn_of_readers(path);
@@ -145,7 +145,7 @@ impl Tokens {
             }
         }
         if tokens.is_empty() {
-            return Err(spec_error(format!("{shown}: there is no token in it, so nobody could be served")));
+            return Err(spec_error(format!("{shown}: the file has no token: add one, or leave --tokens out")));
         }
         Ok(Tokens(tokens))
     }
@@ -196,8 +196,8 @@ impl Gate {
         Ok(gate)
     }
 
-    /// Reads the file again and returns the number of tokens; an invalid file changes nothing. A right on a name that is not served is logged
-    /// now: the file may revoke a token, which must not wait until somebody corrects the name.
+    /// Reads the file again and returns the number of tokens; an invalid file changes nothing. A right on a name that is not served is only
+    /// logged. Otherwise the revocation of a token in the same file would have to wait until the name is corrected.
     ///
     /// # Errors
     /// `SPEC`, `OUT_OF_RANGE` for an invalid file.
@@ -212,7 +212,7 @@ impl Gate {
         Ok(count)
     }
 
-    /// Says which name that a token has a right on is not served here.
+    /// Describes a name that a token has a right on and that is not served here, if there is one.
     fn unserved(&self, path: &Path, tokens: &Tokens) -> Option<String> {
         let rights = tokens.0.iter().flat_map(|token| token.mint.iter().chain(&token.lease));
         // Where all namespaces are lent, `*` is a name as well.
@@ -222,22 +222,22 @@ impl Gate {
         Some(format!("{}: a token has a right on {name:?}, which is not served here{near}", path.display()))
     }
 
-    /// Tells whether a token is needed.
+    /// Returns whether a token is needed.
     pub fn is_closed(&self) -> bool {
         self.path.is_some()
     }
 
-    /// Tells whether a token has a rate.
+    /// Returns whether a token has a rate.
     pub fn has_rates(&self) -> bool {
         self.is_closed() && self.tokens.load().0.iter().any(|token| token.rate.is_some())
     }
 
-    /// Tells whether the token exists.
+    /// Returns whether the token exists.
     pub fn knows(&self, fingerprint: &Fingerprint) -> bool {
         self.tokens.load().find(fingerprint).is_some()
     }
 
-    /// Tells whether a token has a right on a name.
+    /// Returns whether a token has a right on a name.
     pub fn may(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> bool {
         self.with_token(fingerprint, |token| Ok(token.may(right, name))).is_ok_and(|may| may.unwrap_or(true))
     }
@@ -251,23 +251,24 @@ impl Gate {
     ///
     /// # Errors
     /// `UNAUTHORIZED` without a known token; those of [`Rate::take`].
-    pub fn take(&self, fingerprint: Option<&Fingerprint>, count: NonZeroU32) -> Answer<()> {
+    pub fn take(&self, fingerprint: Option<&Fingerprint>, count: NonZeroU32) -> refusal::Result<()> {
         self.with_token(fingerprint, |token| token.take(count)).map(drop)
     }
 
-    /// Gives back IDs that were taken for what is refused.
-    pub fn give_back(&self, fingerprint: Option<&Fingerprint>, count: NonZeroU32) {
+    /// Returns the IDs of a refused request to the rate.
+    pub fn refund(&self, fingerprint: Option<&Fingerprint>, count: NonZeroU32) {
         let _ = self.with_token(fingerprint, |token| {
-            token.rate.iter().for_each(|rate| rate.give_back(count));
+            token.rate.iter().for_each(|rate| rate.refund(count));
             Ok(())
         });
     }
 
-    /// Checks a right on a name, and takes one ID of the token's rate; none for metrics, which a client that has used it up must not hide.
+    /// Checks a right on a name, and takes one ID of the token's rate. Metrics take none, because a client that has used up its rate must
+    /// not hide them.
     ///
     /// # Errors
-    /// `UNAUTHORIZED` without a known token, `FORBIDDEN` without the right. Neither tells whether the name is served. Those of [`Rate::take`].
-    pub fn check(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> Answer<()> {
+    /// `UNAUTHORIZED` without a known token, `FORBIDDEN` without the right. Neither reveals whether the name is served. Those of [`Rate::take`].
+    pub fn check(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> refusal::Result<()> {
         self.with_token(fingerprint, |token| {
             if !token.may(right, name) {
                 return Err(token.lacks(right, name));
@@ -277,14 +278,18 @@ impl Gate {
         .map(drop)
     }
 
-    /// Calls with the token; `None` where none is needed.
-    fn with_token<T>(&self, fingerprint: Option<&Fingerprint>, call: impl FnOnce(&Token) -> Answer<T>) -> Answer<Option<T>> {
+    /// Calls a function with the token; returns `None` where no token is needed.
+    fn with_token<T>(
+        &self,
+        fingerprint: Option<&Fingerprint>,
+        call: impl FnOnce(&Token) -> refusal::Result<T>,
+    ) -> refusal::Result<Option<T>> {
         if !self.is_closed() {
             return Ok(None);
         }
         let tokens = self.tokens.load();
         let Some(token) = fingerprint.and_then(|fingerprint| tokens.find(fingerprint)) else {
-            return Err(Refusal::unauthorized("a token is needed, and the one that was given, if any, is not known"));
+            return Err(Refusal::unauthorized("a known token is required"));
         };
         call(token).map(Some)
     }

@@ -1,4 +1,4 @@
-//! A Unix socket: a port for programs of this machine, whose file says who may connect.
+//! A Unix socket: a port for programs of this machine. The mode of its file decides which accounts may connect.
 
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::fmt;
@@ -12,13 +12,13 @@ use std::time::Duration;
 
 /// The prefix of an address that is a path.
 pub const PREFIX: &str = "unix:";
-/// The mask of a process that makes the file: the account and the file's group may connect. A change afterwards would follow a link.
+/// The umask for making the file: the account and the file's group may connect. A later chmod would follow a link.
 pub const UMASK: u32 = 0o117;
-/// The pause between two tries to lock the folder, and their number. Anyone who may read it may lock it, so the server goes on without.
+/// The pause between tries to lock the folder, and their number. Any reader can lock it, so the server then continues without the lock.
 const PAUSE: Duration = Duration::from_millis(10);
 const TRIES: usize = 100;
 
-/// The file of a socket, which is removed at the end, unless another server has put its own in the place.
+/// The file of a socket, which is removed at the end, unless another server has replaced it.
 pub struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
@@ -27,9 +27,9 @@ pub struct SocketFile {
 /// Listens at a path. A file that an ended server has left is replaced.
 ///
 /// # Errors
-/// `AddrInUse` where something else is there, and what the system says.
+/// `AddrInUse` if the path has another file; errors of the system.
 pub fn listen(path: &Path) -> io::Result<(SocketFile, UnixListener)> {
-    // Of two that start at once, each would remove the file of the other one.
+    // Of two servers that start at once, each would remove the file of the other.
     let _turn = path.parent().and_then(turn_at);
     if is_abandoned(path) {
         fs::remove_file(path)?;
@@ -39,7 +39,7 @@ pub fn listen(path: &Path) -> io::Result<(SocketFile, UnixListener)> {
     Ok((file, listener))
 }
 
-/// Locks a folder, as long as the file is open.
+/// Locks a folder until the returned file is closed.
 fn turn_at(folder: &Path) -> Option<File> {
     let folder = File::open(folder).ok()?;
     let mut tries = 0..TRIES;
@@ -54,7 +54,7 @@ fn is_abandoned(path: &Path) -> bool {
     is_socket && connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-/// Connects, unless that takes a wait: as it does where a server is there, and too busy.
+/// Connects without waiting. It fails with another error if a server listens and is too busy.
 fn connect(path: &Path) -> io::Result<()> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_those_that_start_at_once_one_listens() {
+    fn exactly_one_of_concurrent_starts_listens() {
         let path = std::env::temp_dir().join(format!("frazil-at-once-{}.sock", std::process::id()));
         let at_once = std::sync::Barrier::new(3);
         for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! Long work in turns, so that other tasks run in between.
+//! Long work in pieces, so that other tasks run in between.
 
 /// The most bytes sent at once. The kernel copies them: a megabyte takes a millisecond.
 pub const PIECE: usize = 256 * 1024;
@@ -24,7 +24,7 @@ pub fn counted() -> std::sync::Arc<std::sync::atomic::AtomicU64> {
     let turns = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&turns);
     tokio::spawn(async move {
-        // It stands in the queue of tasks, where `yield_now` would wait for the sockets.
+        // This waker queues the task at once; `yield_now` would wait for the sockets.
         std::future::poll_fn(|context| {
             counted.fetch_add(1, Ordering::Relaxed);
             context.waker().wake_by_ref();

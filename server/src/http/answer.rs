@@ -1,4 +1,4 @@
-//! Answers. No cache may keep one: it would repeat an ID.
+//! Answers. No cache may keep one, because it would repeat an ID.
 
 use crate::refusal::Refusal;
 use crate::yielding;

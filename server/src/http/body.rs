@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// The time limit for the end of a body ...
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// ... and the most bytes read of it. After an unread rest the next request cannot be found, so the connection is closed: a client that is
-/// still sending may never see the answer.
+/// ... and the most bytes read of it. If more follows, the start of the next request cannot be found, so the connection is closed. A client
+/// that is still sending may then never see the answer.
 const MOST: u64 = 64 * 1024;
 const FORM: &[u8] = b"application/x-www-form-urlencoded";
 
@@ -27,13 +27,13 @@ pub async fn check_empty(request: &mut Request<Incoming>) -> Result<()> {
     let is_empty = match body.size_hint().exact() {
         Some(0) => true,
         Some(length) if asks || length > MOST => false,
-        // Boxed: its size should not be part of every request.
+        // Boxed, because its size should not be part of every request.
         _ => body.is_end_stream() || Box::pin(tokio::time::timeout(TIMEOUT, ends_empty(body))).await.unwrap_or(false),
     };
     if is_empty {
         return Ok(());
     }
-    let why = "the request has a body, which is not read: what is asked for stands in the query, for example ?n=10";
+    let why = "request bodies are not supported; pass parameters in the query string, for example ?n=10";
     Err(Error::new(ErrorKind::Spec, why).into())
 }
 

@@ -23,10 +23,10 @@ pub async fn next(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
         None => Ok(output.answer(&[mint::one(name, limits.wait).await?])),
         Some(n) => {
             let mut charge = context.count("n", n)?;
-            let place = context.reserve(name, charge.count).await?;
+            let room = context.reserve(name, charge.count).await?;
             let ids = mint::many(name, charge.count, limits.wait).await?;
             charge.made(ids.len());
-            Ok(place.hold(output.answer_many(&ids).await))
+            Ok(room.hold(output.answer_many(&ids).await))
         }
     }
 }
@@ -49,10 +49,10 @@ pub async fn ranges(context: &RequestContext<'_>, name: &str) -> Result<Answer> 
     let name = context.name(Right::Lease, name)?;
     let query = context.query(&["n"])?;
     let mut charge = context.count("n", query.get("n").unwrap_or("1"))?;
-    let place = context.reserve(name, charge.count).await?;
+    let room = context.reserve(name, charge.count).await?;
     let rows = mint::rows(name, charge.count, context.shared.limits.wait).await?;
     charge.made(charge.count);
-    Ok(place.hold(json(written(&rows).await)))
+    Ok(room.hold(json(written(&rows).await)))
 }
 
 /// Writes one or more rows in JSON. Some layouts make nearly as many rows as IDs.
@@ -73,7 +73,7 @@ pub fn decode(context: &RequestContext<'_>, name: &str, id: &str) -> Result<Answ
     let layout = context.name(Right::Mint, name)?.layout()?;
     context.query(&[])?;
     let parts = layout.decode(Id::parse(id, TextFormat::Decimal)?)?;
-    Ok(json(parts_to_json(&parts).to_string()))
+    Ok(json(parts_to_json(&parts)))
 }
 
 /// `GET /v1/NAME/range?from=&to=`: the first and the last ID of a time, from an instant up to another one, which is excluded.
@@ -82,7 +82,7 @@ pub fn range(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
     let query = context.query(&["from", "to"])?;
     let instant = |key: &str| query.get(key).map(|text| parse_instant(key, text)).transpose();
     // The request is at fault, even after the layout's end.
-    let range = id_range(layout, ["from", "to"], instant("from")?, instant("to")?).map_err(Refusal::of_question)?;
+    let range = id_range(layout, ["from", "to"], instant("from")?, instant("to")?).map_err(Refusal::of_request)?;
     let (first, last) = range;
     Ok(json(json!({ "first": first.to_string(), "last": last.to_string() }).to_string()))
 }
@@ -94,7 +94,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     #[test]
-    fn others_come_in_between_rows() {
+    fn rows_yield_to_other_tasks() {
         let rows: Vec<_> = (1..=3 * yielding::IDS as i64).map(|first| Row { first, step: 7, count: 2 }).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {

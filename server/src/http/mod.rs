@@ -22,6 +22,7 @@ use crate::protocol::Protocol;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use bytes::BytesMut;
+use frazil::{Error, ErrorKind};
 use hyper::body::{Body, Incoming};
 use hyper::{Method, Request};
 use request::RequestContext;
@@ -34,9 +35,19 @@ const OPENAPI: &str = include_str!("openapi.json");
 /// The reply to one connection too many; hyper never sees that connection.
 pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// Answers a request for one ID if it need not wait, as most do: without a future that is built and moved.
-pub fn answer_at_once(shared: &Shared, peer: Peer, request: &Request<Incoming>) -> Option<Answer> {
+/// Answers a request for one ID without building a future, if it need not wait, as most need not. Refuses it if the connection is full.
+pub fn answer_at_once(shared: &Shared, peer: Peer, request: &Request<Incoming>, is_full: bool) -> Option<Answer> {
     let since = Instant::now();
+    if is_full {
+        let refusal = Refusal::from(Error::new(ErrorKind::WouldBlock, "earlier answers of this connection are not read"));
+        // The answer has no body, because HTTP/2 would hold back an unread body, and with it the stream.
+        let answer = answer::with_head(plain(""), &refusal);
+        shared.metrics.http.refused(refusal.code);
+        if shared.access_log {
+            access_log::http("http", peer, request.method(), request.uri().path(), answer.status(), refusal.code, since);
+        }
+        return Some(answer);
+    }
     let name = request.uri().path().strip_prefix("/v1/")?.strip_suffix("/next")?;
     // A request that has to wait after all would be counted again.
     if shared.has_rates()
@@ -47,13 +58,13 @@ pub fn answer_at_once(shared: &Shared, peer: Peer, request: &Request<Incoming>) 
     {
         return None;
     }
-    // `answer` looks for the name that was meant.
+    // `answer` suggests a similar name.
     let name = shared.find(name)?;
     let done = match RequestContext::new(shared, peer, true, request) {
         Ok(context) => ids::next_at_once(&context, name)?,
         Err(refused) => Err(refused),
     };
-    Some(tell(Protocol::Http, shared, peer, request, since, done))
+    Some(note(Protocol::Http, shared, peer, request, since, done))
 }
 
 /// Answers a request of the public port.
@@ -67,10 +78,10 @@ pub async fn answer(shared: Arc<Shared>, peer: Peer, mut request: Request<Incomi
         Ok(form) => route(&shared, peer, &request, &form).await,
         Err(refused) => Err(refused),
     };
-    tell(Protocol::Http, &shared, peer, &request, since, done)
+    note(Protocol::Http, &shared, peer, &request, since, done)
 }
 
-/// Reads the form of a path that has one; of others, checks that there is no body.
+/// Reads the form if the path takes one. Otherwise checks that the body is empty.
 async fn body_of(request: &mut Request<Incoming>) -> Result<BytesMut> {
     let path = request.uri().path();
     if leaf::is_path(path) || tinyid::is_path(path) {
@@ -80,7 +91,7 @@ async fn body_of(request: &mut Request<Incoming>) -> Result<BytesMut> {
 }
 
 /// Counts and logs the result of a request.
-pub fn tell(protocol: Protocol, shared: &Shared, peer: Peer, request: &Request<Incoming>, since: Instant, done: Result<Answer>) -> Answer {
+pub fn note(protocol: Protocol, shared: &Shared, peer: Peer, request: &Request<Incoming>, since: Instant, done: Result<Answer>) -> Answer {
     let port = protocol.port(&shared.metrics);
     let (path, code) = (request.uri().path(), done.as_ref().map_or_else(|refused| refused.code, |_| "OK"));
     let answer = match done {
@@ -90,7 +101,7 @@ pub fn tell(protocol: Protocol, shared: &Shared, peer: Peer, request: &Request<I
         }
         Err(refused) => {
             port.refused(refused.code);
-            shared.refusal_log.note(protocol.name(), peer, &refused);
+            shared.refusal_log.log_access(protocol.name(), peer, &refused);
             let of_tinyid = tinyid::refusal(shared, path, &refused).filter(|_| protocol == Protocol::Http);
             of_tinyid.unwrap_or_else(|| answer::refusal(&refused))
         }
@@ -160,9 +171,9 @@ mod tests {
     use std::sync::atomic::Ordering;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    /// A search for the name that was meant takes as long as a hundred IDs; hyper itself yields after some requests of a pipeline.
+    /// A search for a similar name takes as long as a hundred IDs; hyper itself yields after some requests of a pipeline.
     #[test]
-    fn others_come_in_between_refusals() {
+    fn refusals_yield_to_other_tasks() {
         const COUNT: usize = 1000;
         let limits = Limits { count: 1, connections: 1, ..Limits::default() };
         let shared = Arc::new(Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, vec![], false));
@@ -173,16 +184,16 @@ mod tests {
             let (of_all, its, stop) = (Arc::clone(&shared), Arc::clone(&shared), stop.clone());
             runtime.block_on(async {
                 let (mut client, server) = tokio::io::duplex(1024 * 1024);
-                let at_once = move |request: &_| answer_at_once(&of_all, peer, request);
+                let at_once = move |request: &_, is_full| answer_at_once(&of_all, peer, request, is_full);
                 tokio::spawn(serve(server, stop, at_once, move |request| answer(Arc::clone(&its), peer, request)));
                 let turns = yielding::counted();
                 client
                     .write_all(format!("POST /v1/x/next{query} HTTP/1.1\r\nHost: localhost\r\n\r\n").repeat(COUNT).as_bytes())
                     .await
                     .unwrap();
-                let mut came = vec![];
-                while came.windows(8).filter(|part| part == b"HTTP/1.1").count() < COUNT {
-                    assert!(client.read_buf(&mut came).await.unwrap() > 0);
+                let mut received = vec![];
+                while received.windows(8).filter(|part| part == b"HTTP/1.1").count() < COUNT {
+                    assert!(client.read_buf(&mut received).await.unwrap() > 0);
                 }
                 assert!(turns.load(Ordering::Relaxed) >= COUNT as u64 / 20, "{turns:?}");
             });

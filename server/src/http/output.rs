@@ -59,7 +59,7 @@ impl Output {
     fn begin(self, ids: &[i64]) -> Vec<u8> {
         match self {
             Output::Json => {
-                // Exact where all IDs have as many digits as the last: no spare capacity is kept beside them.
+                // Exact if all IDs have as many digits as the last one, so no spare capacity is kept.
                 let digits = ids.last().and_then(|last| last.checked_ilog10()).map_or(1, |log| log as usize + 1);
                 let mut out = Vec::with_capacity(9 + (digits + 3) * ids.len());
                 out.extend(b"{\"ids\":[\"");
@@ -171,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_client_chooses() {
+    fn accept_header_chooses_the_format() {
         let output = |accept: &'static str| Output::of(&[(ACCEPT, HeaderValue::from_static(accept))].into_iter().collect());
         for (accept, wanted) in [
             ("*/*", Output::Json),
@@ -197,7 +197,7 @@ mod tests {
     proptest! {
         /// Any input gives a form or a refusal, and a form that is refused by name is never chosen.
         #[test]
-        fn any_accept(parts in vec(prop_oneof![
+        fn any_accept_header_is_handled(parts in vec(prop_oneof![
             Just("*/*".to_owned()), Just("application/json".to_owned()), Just("text/*".to_owned()), Just(";q=".to_owned()),
             Just(",".to_owned()), Just("0".to_owned()), Just("0.5".to_owned()), "[ -~]{0,4}",
         ], 0..12)) {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_in_each_form() {
+    fn ids_are_written_in_each_format() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let ids: Vec<_> = (0..3 * yielding::IDS as i64).map(|n| i64::MAX - n).collect();
         for ids in [&[1, i64::MAX][..], &[7], &ids] {

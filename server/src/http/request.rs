@@ -1,22 +1,25 @@
 //! A checked request.
 
 use super::Caller;
-use super::backpressure::{Backpressure, Place};
+use super::backpressure::{Backpressure, BatchRoom};
+use crate::mint;
 use crate::names::Name;
 use crate::peer::Peer;
 use crate::refusal::{Refusal, Result};
 use crate::shared::{Charge, Client, Shared};
 use crate::tokens::{Right, fingerprint};
-use crate::untaken;
+use crate::unread_answers;
 use frazil::bindings::did_you_mean;
 use frazil::{Error, ErrorKind};
 use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use hyper::{Method, Request};
 use std::borrow::Cow;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 
-/// The largest batch that needs no room: all those of a connection are few bytes.
+/// The largest batch that needs no room, because such batches of a connection add up to few bytes.
 const SMALL: usize = 50;
 
 pub struct RequestContext<'a> {
@@ -48,7 +51,7 @@ impl<'a> RequestContext<'a> {
         Err(Refusal::method_not_allowed(format!("{} is not for this path: {why}", self.request.method()), allow))
     }
 
-    /// Checks a request of Leaf's and Tinyid's paths, on which GET mints: HEAD does not, nor does a browser that fetches a page ahead.
+    /// Checks a request of Leaf's and Tinyid's paths, on which GET mints. Refuses HEAD, and the prefetch of a browser.
     ///
     /// # Errors
     /// `METHOD_NOT_ALLOWED`, `FORBIDDEN`.
@@ -59,7 +62,7 @@ impl<'a> RequestContext<'a> {
         }
         let is_ahead = |value: &HeaderValue| value.as_bytes().starts_with(b"prefetch");
         if ["sec-purpose", "purpose", "x-moz"].iter().any(|name| self.request.headers().get(*name).is_some_and(is_ahead)) {
-            return Err(Refusal::forbidden("a page that is fetched ahead takes no number".to_owned()));
+            return Err(Refusal::forbidden("a prefetch by a browser mints no ID".to_owned()));
         }
         Ok(())
     }
@@ -97,17 +100,27 @@ impl<'a> RequestContext<'a> {
     /// Waits for room for a batch of `count` IDs of a name.
     ///
     /// # Errors
-    /// Those of [`Backpressure::take`] and [`untaken::reserve`].
-    pub async fn reserve(&self, name: &Arc<Name>, count: usize) -> Result<Place> {
+    /// Those of [`Backpressure::take`], [`unread_answers::reserve`] and [`mint::place`].
+    pub async fn reserve(&self, name: &Arc<Name>, count: usize) -> Result<BatchRoom> {
         if count <= SMALL {
-            return Ok(Place(None));
+            return Ok(BatchRoom(None));
         }
+        let mut room = Box::pin(self.room(name, count));
+        if let Poll::Ready(room) = poll_fn(|context| Poll::Ready(room.as_mut().poll(context))).await {
+            return room;
+        }
+        // Its memory is that of a request that waits for IDs.
+        let _place = mint::place(name)?;
+        room.await
+    }
+
+    async fn room(&self, name: &Arc<Name>, count: usize) -> Result<BatchRoom> {
         let connection = match self.request.extensions().get::<Backpressure>() {
             Some(room) => Some(room.take(name, count).await?),
             None => None,
         };
-        let all = untaken::reserve(name, count, self.shared.limits.wait).await?;
-        Ok(Place(Some((connection, all))))
+        let all = unread_answers::reserve(name, count, self.shared.limits.wait).await?;
+        Ok(BatchRoom(Some((connection, all))))
     }
 
     /// Parses the query, which may have only these keys.
@@ -120,8 +133,8 @@ impl<'a> RequestContext<'a> {
             let Some(&key) = allowed.iter().find(|&&allowed| allowed == key) else {
                 let short: String = key.chars().take(32).collect();
                 let near = did_you_mean(&key, allowed.iter().copied());
-                let why =
-                    format!("{short:?} is unknown here{near}: {}", if allowed.is_empty() { "no query".into() } else { allowed.join(", ") });
+                let known = if allowed.is_empty() { "no query".to_owned() } else { allowed.join(", ") };
+                let why = format!("{short:?} is unknown here{near}: use {known}");
                 return Err(Error::new(ErrorKind::UnknownKey, why).into());
             };
             if found.iter().any(|(earlier, _)| *earlier == key) {

@@ -1,6 +1,7 @@
 //! Tinyid's paths, for clients of its server; also below its context path `/tinyid`.
 //!
-//! Answers equal Tinyid's to the byte. Where Tinyid cuts an oversize batch, or answers an error with an empty body, this is an error.
+//! Answers equal Tinyid's to the byte. Where Tinyid cuts an oversize batch, or sends an empty body for an error, this server sends an
+//! error.
 
 use super::answer::{self, Answer, of_type, plain};
 use super::output::joined;
@@ -23,7 +24,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json;charset=UTF
 /// Tinyid's code for "token is error"; all other errors have another.
 const TOKEN_CODE: u32 = 5;
 const OTHER_CODE: u32 = 6;
-/// The percentage of a range after whose use a client fetches the next one.
+/// The used percentage of a range at which a client fetches the next one.
 const LOADING_PERCENT: i128 = 20;
 
 pub fn is_path(path: &str) -> bool {
@@ -74,7 +75,7 @@ impl<'a> Wanted<'a> {
     fn new(query: &'a [u8], form: &'a [u8]) -> Self {
         let mut found: Vec<(&str, Cow<'a, str>)> = vec![];
         for (key, value) in form_urlencoded::parse(query).chain(form_urlencoded::parse(form)) {
-            // A second value is enough to know of a repeated key. The rest of a long form would stay in memory while the request waits.
+            // Two values are enough to notice a repeated key. More would stay in memory while the request waits.
             if let Some(&key) = KEYS.iter().find(|&&its| its == key)
                 && found.iter().filter(|(earlier, _)| *earlier == key).count() < 2
             {
@@ -110,7 +111,7 @@ impl<'a> Wanted<'a> {
 fn named<'a>(context: &RequestContext<'a>, wanted: &Wanted<'_>, right: Right) -> Result<(&'a Arc<Name>, Client)> {
     context.check_get_mints()?;
     let Some(name) = wanted.text("bizType")? else {
-        let why = "bizType is missing: the name of what is asked for";
+        let why = "bizType is missing: give the served name";
         // In Tinyid a token belongs to a bizType.
         return Err(if context.shared.gate.is_closed() { Refusal::unauthorized(why) } else { Error::new(ErrorKind::Spec, why).into() });
     };
@@ -125,11 +126,11 @@ fn named<'a>(context: &RequestContext<'a>, wanted: &Wanted<'_>, right: Right) ->
 async fn next(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
     let (name, client) = named(context, wanted, Right::Mint)?;
     let mut charge = context.shared.count(&client, "batchSize", wanted.number("batchSize").unwrap_or("1"))?;
-    let place = context.reserve(name, charge.count).await?;
+    let room = context.reserve(name, charge.count).await?;
     let ids = mint::many(name, charge.count, context.shared.limits.wait).await?;
     charge.made(ids.len());
     let ids = joined(&ids, b",").await;
-    Ok(place.hold(if simple {
+    Ok(room.hold(if simple {
         spring_text(context.request.headers(), ids)
     } else {
         of_type(JSON, [b"{\"data\":[".as_slice(), &ids, b"],\"code\":200,\"message\":\"\"}"].concat())
@@ -141,13 +142,13 @@ async fn segment(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool
     let (name, client) = named(context, wanted, Right::Lease)?;
     name.check_open()?;
     let Some(step) = name.range_step() else {
-        return Err(Refusal::unknown(format!("{} is no segment, and has no ranges", name.name)));
+        return Err(Refusal::unknown(format!("{} is not a segment, so it has no ranges", name.name)));
     };
     let most = step.clamp(1, context.shared.most(&client) as u64);
     let mut charge = context.shared.take(&client, most as usize)?;
     let row = mint::row(name, most, context.shared.limits.wait).await?;
     charge.made(row.count as usize);
-    let Range { current, loading, max, delta, remainder } = Range::of(&row);
+    let ClientRange { current, loading, max, delta, remainder } = ClientRange::of(&row);
     Ok(if simple {
         spring_text(context.request.headers(), format!("{current},{loading},{max},{delta},{remainder}"))
     } else {
@@ -157,7 +158,7 @@ async fn segment(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool
 }
 
 /// A range. The first number that the client hands out is `current + delta`, and the last one is `max`.
-struct Range {
+struct ClientRange {
     current: i64,
     loading: i64,
     max: i64,
@@ -165,12 +166,12 @@ struct Range {
     remainder: i64,
 }
 
-impl Range {
+impl ClientRange {
     fn of(row: &Row) -> Self {
         let delta = row.step as i64;
         let (current, max) = (row.first - delta, mint::last(row));
         let loading = current + (i128::from(max - current) * LOADING_PERCENT / 100) as i64;
-        Range { current, loading, max, delta, remainder: row.first % delta }
+        ClientRange { current, loading, max, delta, remainder: row.first % delta }
     }
 }
 
@@ -183,7 +184,7 @@ mod tests {
     proptest! {
         /// In any query and form, each key has one value, or none, or is refused.
         #[test]
-        fn any_query(halves in vec(vec(prop_oneof![
+        fn any_query_is_read_or_refused(halves in vec(vec(prop_oneof![
             Just(b"bizType".to_vec()), Just(b"token=".to_vec()), Just(b"batchSize=".to_vec()), Just(b"&".to_vec()), Just(b"=".to_vec()),
             Just(b"%00".to_vec()), Just(b"+".to_vec()), Just(b"a".to_vec()), vec(any::<u8>(), 0..3),
         ], 0..10).prop_map(|parts| parts.concat()), 2)) {
@@ -197,10 +198,10 @@ mod tests {
     }
 
     #[test]
-    fn a_client_gives_out_the_row() {
+    fn a_client_hands_out_each_number_of_the_row() {
         for row in [Row { first: 1, step: 1, count: 1000 }, Row { first: 3, step: 10, count: 5 }, Row { first: 20, step: 4, count: 1 }] {
-            let range = Range::of(&row);
-            // As in its SegmentId: the number is stepped to the remainder, then by delta, until it is above the end.
+            let range = ClientRange::of(&row);
+            // Like Tinyid's SegmentId: the number is stepped to the remainder, then by delta, until it is above the end.
             assert_eq!(range.current.rem_euclid(range.delta), range.remainder);
             let given: Vec<_> = (1..).map(|n| range.current + n * range.delta).take_while(|&id| id <= range.max).collect();
             assert_eq!((given[0], given.len() as u64, given[given.len() - 1]), (row.first, row.count, mint::last(&row)));

@@ -1,4 +1,4 @@
-//! The commands: those that mint, and those that clients of Redis send at the begin and the end of a connection.
+//! The commands that mint, and those that clients of Redis send at the begin and the end of a connection.
 
 use super::reply::Reply;
 use super::session::Session;
@@ -7,7 +7,7 @@ use crate::mint;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::{Right, fingerprint};
-use crate::untaken;
+use crate::unread_answers;
 use crate::yielding::in_pieces;
 use frazil::{Error, ErrorKind};
 use std::ops::Range;
@@ -15,8 +15,10 @@ use std::ops::Range;
 /// The longest name of a command, for a lookup in capitals without allocation.
 const LONGEST_NAME: usize = 16;
 
-/// The largest batch that is sent with the answers around it, which are bounded together; each larger one is sent by itself.
+/// The largest batch that is sent together with the answers around it. A larger batch is sent by itself.
 const SENT_TOGETHER: usize = 500;
+/// The largest such batch while the unread answers of all connections exceed their budget.
+const FEW_TOGETHER: usize = 50;
 
 /// The bytes of the longest number as a string of an array: `$20`, the digits and the sign, and two ends of lines.
 const LONGEST_ITEM: usize = 27;
@@ -40,13 +42,13 @@ impl<'a> Words<'a> {
         self.get(n).is_some_and(|given| given.eq_ignore_ascii_case(word.as_bytes()))
     }
 
-    /// Returns a word as text; empty where it is not UTF-8, which neither a name nor a number is.
+    /// Returns a word as text; U+FFFD, which no name or number has, where the word is missing or is not UTF-8.
     fn text(&self, n: usize) -> &'a str {
         self.get(n).and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("\u{fffd}")
     }
 }
 
-/// Answers a request, and tells whether it succeeded.
+/// Answers a request, and returns whether it succeeded.
 pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places: &[Range<usize>], reply: &mut Reply) -> bool {
     let words = Words { bytes, places };
     let mut name = [0; LONGEST_NAME];
@@ -60,8 +62,8 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         None => given,
     };
     let port = &shared.metrics.resp;
-    // What ends a connection is answered at any rate: the commands of a web page, which follow, must not be. A lent store has places of its own,
-    // and nobody else at this address may keep a lease from being extended, nor its program from logging in for that.
+    // These do not count for the rate. QUIT and requests of a web page end the connection, so that later commands of the page are not run. A lent
+    // store has its own limit, and other clients of this address must not keep a lease from being extended, or its program from logging in.
     let is_free = matches!(name, b"QUIT" | b"POST" | b"HOST:" | b"AUTH" | b"HELLO" | b"FRAZIL.STORE");
     let begun = if is_free { Ok(()) } else { shared.begin(session.peer.address()) };
     let done = match name {
@@ -82,7 +84,7 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
                 let (code, text) = error.trim_end().split_once(' ').unwrap_or((&error, ""));
                 port.refused(code);
                 if matches!(code, "NOAUTH" | "WRONGPASS") {
-                    shared.refusal_log.tell("resp", session.peer, code, text);
+                    shared.refusal_log.log("resp", session.peer, code, text);
                 }
                 return false;
             }
@@ -93,8 +95,8 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         Ok(()) => port.answered(),
         Err(refusal) => {
             port.refused(refusal.code);
-            shared.refusal_log.note("resp", session.peer, refusal);
-            refusal.write_resp(&mut reply.bytes);
+            shared.refusal_log.log_access("resp", session.peer, refusal);
+            reply.error(&refusal.to_resp());
         }
     }
     done.is_ok()
@@ -111,13 +113,13 @@ async fn next(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: 
         return Ok(());
     }
     let mut charge = shared.count(&session.client(), "COUNT", words.text(3))?;
-    if charge.count > SENT_TOGETHER {
-        session.room = Some(untaken::reserve(name, charge.count, shared.limits.wait).await?);
+    if charge.count > if unread_answers::are_over_budget() { FEW_TOGETHER } else { SENT_TOGETHER } {
+        session.room = Some(unread_answers::reserve(name, charge.count, shared.limits.wait).await?);
     }
     let ids = mint::many(name, charge.count, shared.limits.wait).await?;
     charge.made(ids.len());
     reply.array(ids.len());
-    // At once: a buffer that grows leaves holes in memory.
+    // Reserved at once, because a growing buffer leaves holes in memory.
     reply.bytes.reserve(LONGEST_ITEM * ids.len());
     in_pieces(&ids, |ids| ids.iter().for_each(|id| reply.number(*id))).await;
     Ok(())
@@ -149,17 +151,19 @@ async fn increment_by(shared: &Shared, session: &Session, words: &Words<'_>, rep
     let name = shared.name(&session.client(), Right::Lease, words.text(1))?;
     if !name.is_segment() {
         return Err(Refusal::unknown(format!(
-            "{} is no segment, whose numbers come in a row: FRAZIL.NEXT {} COUNT n",
+            "{} is not a segment, so it has no ranges of numbers: use FRAZIL.NEXT {} COUNT n",
             name.name, name.name
         )));
     }
     let mut charge = shared.count(&session.client(), "n", words.text(2))?;
-    // Also where there is no row of them: the tries drop numbers.
+    // Charged even if no row is found, because the tries drop numbers.
     charge.made(charge.count);
     let row = mint::in_a_row(name, charge.count, shared.limits.wait).await?;
     if row.step != 1 {
-        let why =
-            format!("the numbers of {} are {} apart, and INCRBY tells of a row: FRAZIL.NEXT {} COUNT n", name.name, row.step, name.name);
+        let why = format!(
+            "the numbers of {} are {} apart, and INCRBY needs consecutive ones: use FRAZIL.NEXT {} COUNT n",
+            name.name, row.step, name.name
+        );
         return Err(Error::new(ErrorKind::OutOfRange, why).into());
     }
     reply.integer(mint::last(&row));
@@ -190,8 +194,13 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
         // A web page can make a browser send HTTP here, with commands in its body.
         b"POST" | b"HOST:" => {
             session.is_over = true;
-            shared.refusal_log.tell("resp", session.peer, "FORBIDDEN", "a web page, or another client of HTTP, asks here");
-            reply.error("ERR this is no HTTP: --http serves that");
+            shared.refusal_log.log(
+                "resp",
+                session.peer,
+                "FORBIDDEN",
+                "a web page, or another client of HTTP, uses the port of Redis' protocol",
+            );
+            reply.error("ERR this port does not speak HTTP: use that of --http");
         }
         b"RESET" => {
             *session = Session::new(session.id, session.peer);
@@ -219,7 +228,7 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
         b"CLIENT" => client(session, words, reply),
         b"COMMAND" => {
             if words.is(1, "COUNT") {
-                reply.integer(COMMANDS.len() as i64)
+                reply.integer(COMMANDS.split(", ").count() as i64)
             } else if words.is(1, "DOCS") {
                 reply.map(0)
             } else {
@@ -228,31 +237,16 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
         }
         b"INFO" => reply.bulk(info().as_bytes()),
         b"CONFIG" if words.is(1, "GET") && words.len() > 2 => config(words, reply),
-        b"GET" | b"MGET" | b"GETEX" | b"GETSET" => reply.error("ERR reading mints nothing: INCR name, or FRAZIL.NEXT name [COUNT n]"),
+        b"GET" | b"MGET" | b"GETEX" | b"GETSET" => reply.error("ERR reading mints no ID: use INCR name, or FRAZIL.NEXT name [COUNT n]"),
         _ => {
             let short: String = String::from_utf8_lossy(name).chars().take(64).collect();
-            reply.error(&format!("ERR unknown command '{short}': {}", COMMANDS.join(", ")));
+            reply.error(&format!("ERR unknown command '{short}': {COMMANDS}"));
         }
     }
 }
 
-const COMMANDS: [&str; 15] = [
-    "FRAZIL.NEXT",
-    "FRAZIL.STORE",
-    "INCR",
-    "INCRBY",
-    "AUTH",
-    "CLIENT",
-    "COMMAND",
-    "CONFIG GET",
-    "ECHO",
-    "HELLO",
-    "INFO",
-    "PING",
-    "QUIT",
-    "RESET",
-    "SELECT",
-];
+const COMMANDS: &str =
+    "FRAZIL.NEXT, FRAZIL.STORE, INCR, INCRBY, AUTH, CLIENT, COMMAND, CONFIG GET, ECHO, HELLO, INFO, PING, QUIT, RESET, SELECT";
 
 fn wrong_arguments(name: &[u8], reply: &mut Reply) {
     let name = String::from_utf8_lossy(name).to_lowercase();

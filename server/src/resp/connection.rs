@@ -10,6 +10,7 @@ use crate::lingering_close::lingering_close;
 use crate::peer::Peer;
 use crate::shared::Shared;
 use crate::stop::Stop;
+use crate::unread_answers::{self, BudgetShare};
 use crate::yielding::PIECE;
 use bytes::{Buf, BytesMut};
 use std::future::{Future, poll_fn};
@@ -29,6 +30,8 @@ const ROOM: usize = 512;
 const MOST_ROOM: usize = 16 * 1024;
 /// The size at which replies are sent, also within a pipeline. A client that does not read holds this much and one reply.
 const FLUSH: usize = 64 * 1024;
+/// The size at which replies are sent while the unread answers of all connections exceed their budget.
+const SMALL_FLUSH: usize = 2 * 1024;
 /// The number of commands after which the task yields.
 const TURN: u64 = 256;
 /// The capacity kept after a pipeline: enough for one of single IDs.
@@ -39,9 +42,9 @@ const KEPT: usize = 4 * 1024;
 struct Timeouts {
     /// The limit of a login, where tokens are needed.
     login: Duration,
-    /// The longest time in which nothing of an answer is taken.
+    /// The longest time in which nothing of an answer is read.
     untaken: Duration,
-    /// The longest time in which nothing is asked.
+    /// The longest time without a command.
     idle: Option<Duration>,
 }
 
@@ -57,22 +60,22 @@ pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer, stop
 
 async fn serve_with(timeouts: Timeouts, mut stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer, stop: Stop, shared: Arc<Shared>) {
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed), peer);
-    let (mut came, mut reply, mut parser) = (BytesMut::new(), Reply::default(), Parser::default());
+    let (mut received, mut reply, mut parser) = (BytesMut::new(), Reply::default(), Parser::default());
     let mut room = ROOM;
     let (mut asked_last, mut logged_in_by) = (Instant::now(), Instant::now() + timeouts.login);
     let mut stopped = stop.clone();
-    let told = pin!(stopped.told());
-    let mut until = CancelOn::new(told);
+    let stops = pin!(stopped.wait());
+    let mut until = CancelOn::new(stops);
     let mut is_quiet = false;
-    while !session.is_over && !stop.is_told() {
-        came.reserve(room);
-        let is_stranger = shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token));
-        // A client that never stops sending gets no longer.
-        if is_stranger && Instant::now() >= logged_in_by {
+    while !session.is_over && !stop.is_set() {
+        received.reserve(room);
+        let is_unknown = shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token));
+        // Constant input does not extend the time for the login.
+        if is_unknown && Instant::now() >= logged_in_by {
             break;
         }
-        let read = until.work(stream.read_buf(&mut came));
-        let by = timeouts.idle.map(|idle| asked_last + idle).into_iter().chain(is_stranger.then_some(logged_in_by)).min();
+        let read = until.work(stream.read_buf(&mut received));
+        let by = timeouts.idle.map(|idle| asked_last + idle).into_iter().chain(is_unknown.then_some(logged_in_by)).min();
         let read = match by {
             Some(by) => timeout_at(by.into(), read).await.unwrap_or(None),
             None => read.await,
@@ -80,43 +83,44 @@ async fn serve_with(timeouts: Timeouts, mut stream: impl AsyncRead + AsyncWrite 
         match read {
             Some(Ok(count)) if count > 0 => {}
             _ => {
-                // After half a command the client will send the rest.
-                is_quiet = came.is_empty();
+                // A client that has sent half a command will send the rest.
+                is_quiet = received.is_empty();
                 break;
             }
         }
-        if came.len() == came.capacity() {
+        let most = if unread_answers::are_over_budget() { SMALL_FLUSH } else { FLUSH };
+        if received.len() == received.capacity() && most == FLUSH {
             room = (2 * room).min(MOST_ROOM);
         }
         let since = Instant::now();
-        if !is_stranger {
+        if !is_unknown {
             // RESET drops the login, and libraries log in again; so does a client whose token was replaced.
             logged_in_by = since + timeouts.login;
         }
-        let login_ends = |session: &Session| (is_stranger && session.token.is_none()).then_some(logged_in_by);
+        let login_ends = |session: &Session| (is_unknown && session.token.is_none()).then_some(logged_in_by);
         let (mut asked, mut refused, mut is_gone) = (0, 0, false);
         while !session.is_over && !is_gone {
-            match parser.parse(&came) {
+            match parser.parse(&received) {
                 Ok(None) => break,
                 Ok(Some(length)) => {
                     if !parser.words.is_empty() {
                         asked += 1;
-                        if !commands::answer(&shared, &mut session, &came, &parser.words, &mut reply).await {
+                        if !commands::answer(&shared, &mut session, &received, &parser.words, &mut reply).await {
                             refused += 1;
-                            // A search for the name that was meant takes as long as a hundred IDs.
+                            // A search for a similar name takes as long as a hundred IDs.
                             consume_budget().await;
                         }
                     }
-                    came.advance(length);
+                    received.advance(length);
                 }
                 Err(broken) => {
                     reply.error(&format!("ERR Protocol error: {}", broken.0));
                     session.is_over = true;
                 }
             }
-            if let Some(place) = session.place.take() {
-                is_gone = !is_sent(&mut stream, &mut reply, timeouts.untaken, Some(place.until)).await;
-            } else if reply.bytes.len() >= FLUSH || session.room.is_some() {
+            if let Some(permit) = session.permit.take() {
+                is_gone = !is_sent(&mut stream, &mut reply, timeouts.untaken, Some(permit.until)).await;
+            } else if reply.bytes.len() >= most || session.room.is_some() {
                 is_gone = !is_sent(&mut stream, &mut reply, timeouts.untaken, login_ends(&session)).await;
                 session.room = None;
                 // A pipeline of large batches is long work: yield.
@@ -133,18 +137,18 @@ async fn serve_with(timeouts: Timeouts, mut stream: impl AsyncRead + AsyncWrite 
             return;
         }
         if asked > 0 {
-            // The answer may have taken long to go.
+            // Sending the answer may have taken long.
             asked_last = Instant::now();
         }
         if asked >= TURN {
             // The pipeline may have more commands, and take long: yield.
             tokio::task::yield_now().await;
         }
-        if came.is_empty() && came.capacity() > MOST_ROOM {
-            came = BytesMut::new();
+        if received.is_empty() && received.capacity() > MOST_ROOM {
+            received = BytesMut::new();
         }
     }
-    // TLS has its own end.
+    // TLS ends with its own message.
     if stream.shutdown().await.is_ok() && !is_quiet {
         lingering_close(&mut stream).await;
     }
@@ -160,31 +164,41 @@ async fn is_sent(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, unta
 }
 
 async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, untaken: Duration) -> io::Result<()> {
+    let unread = reply.bytes.capacity();
     for (turn, mut piece) in reply.bytes.chunks(PIECE).enumerate() {
         // Yield within a large batch.
         if turn > 0 {
             tokio::task::yield_now().await;
         }
         while !piece.is_empty() {
-            match within(untaken, stream.write(piece)).await? {
+            match within(untaken, unread, stream.write(piece)).await? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
                 count => piece = &piece[count..],
             }
         }
     }
-    within(untaken, stream.flush()).await?;
+    within(untaken, unread, stream.flush()).await?;
     reply.bytes.clear();
     reply.bytes.shrink_to(KEPT);
     Ok(())
 }
 
-/// Waits for some work, and for no longer than a limit. What is done at once needs no timer.
-async fn within<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+/// Waits for a write, and for no longer than a limit, or half of it while unread answers exceed their budget. A write that need not wait
+/// takes no timer, and its `unread` bytes are not counted.
+async fn within<T>(limit: Duration, unread: usize, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     let mut work = pin!(work);
-    match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
-        Poll::Ready(done) => done,
-        Poll::Pending => timeout(limit, work).await?,
+    if let Poll::Ready(done) = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+        return done;
     }
+    let _unread = BudgetShare::new(unread.min(FLUSH));
+    for is_last in [false, true] {
+        match timeout(limit / 2, work.as_mut()).await {
+            Ok(done) => return done,
+            Err(_) if is_last || unread_answers::are_over_budget() => break,
+            Err(_) => {}
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
 }
 
 #[cfg(test)]
@@ -222,7 +236,7 @@ mod tests {
     }
 
     fn runtime() -> tokio::runtime::Runtime {
-        // A task that yields waits for one other, and not for 61.
+        // A task that yields lets one other task run, not 61.
         tokio::runtime::Builder::new_current_thread().event_interval(1).enable_all().build().unwrap()
     }
 
@@ -235,64 +249,64 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_log_in_is_closed() {
+    fn a_client_that_does_not_log_in_is_closed() {
         let shared = guarded("login").0;
         let (_stopper, stop) = stop::channel();
         let begin = || begin(&shared, SHORT, stop.clone()).0;
         runtime().block_on(async {
-            let (mut known, mut silent, mut came) = (begin(), begin(), [0; 7]);
+            let (mut known, mut silent, mut received) = (begin(), begin(), [0; 7]);
             known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
-            known.read_exact(&mut came[..5]).await.unwrap();
-            assert_eq!(silent.read(&mut came).await.unwrap(), 0);
+            known.read_exact(&mut received[..5]).await.unwrap();
+            assert_eq!(silent.read(&mut received).await.unwrap(), 0);
             known.write_all(b"PING\r\n").await.unwrap();
-            known.read_exact(&mut came).await.unwrap();
-            assert_eq!(&came, b"+PONG\r\n");
-            // As a pool does with a returned connection: the time limit for the login starts again.
+            known.read_exact(&mut received).await.unwrap();
+            assert_eq!(&received, b"+PONG\r\n");
+            // A pool does this with a returned connection. The time limit for the login starts again.
             known.write_all(b"RESET\r\n").await.unwrap();
             known.read_exact(&mut [0; 8]).await.unwrap();
             known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
-            known.read_exact(&mut came[..5]).await.unwrap();
-            assert_eq!(&came[..5], b"+OK\r\n");
+            known.read_exact(&mut received[..5]).await.unwrap();
+            assert_eq!(&received[..5], b"+OK\r\n");
         });
     }
 
     #[test]
-    fn who_asks_for_nothing_is_closed_where_that_is_wanted() {
+    fn an_idle_client_is_closed_after_resp_idle() {
         let shared = shared(Gate::new(None, vec![]).unwrap());
         let (_stopper, stop) = stop::channel();
         let timeouts = Timeouts { idle: Some(Duration::from_millis(300)), ..TIMEOUTS };
         runtime().block_on(async {
             let begin = || begin(&shared, timeouts, stop.clone()).0;
-            let (mut steady, mut idle, mut talker, mut came) = (begin(), begin(), begin(), [0; 7]);
+            let (mut steady, mut idle, mut talker, mut received) = (begin(), begin(), begin(), [0; 7]);
             idle.write_all(b"PING\r\n").await.unwrap();
-            idle.read_exact(&mut came).await.unwrap();
+            idle.read_exact(&mut received).await.unwrap();
             for _ in 0..6 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                // An empty line asks for nothing.
+                // An empty line is not a command.
                 let _ = talker.write_all(b"\r\n").await;
                 steady.write_all(b"PING\r\n").await.unwrap();
-                steady.read_exact(&mut came).await.unwrap();
-                assert_eq!(&came, b"+PONG\r\n");
+                steady.read_exact(&mut received).await.unwrap();
+                assert_eq!(&received, b"+PONG\r\n");
             }
-            assert_eq!(idle.read(&mut came).await.unwrap(), 0);
-            assert_eq!(talker.read(&mut came).await.unwrap(), 0);
+            assert_eq!(idle.read(&mut received).await.unwrap(), 0);
+            assert_eq!(talker.read(&mut received).await.unwrap(), 0);
         });
     }
 
     #[test]
-    fn who_is_slow_to_take_an_answer_is_not_idle() {
+    fn a_slow_reader_is_not_idle() {
         let shared = shared(Gate::new(None, vec![]).unwrap());
         let (_stopper, stop) = stop::channel();
         let timeouts = Timeouts { idle: Some(Duration::from_millis(300)), ..TIMEOUTS };
         runtime().block_on(async {
             let (mut client, _serving) = begin(&shared, timeouts, stop);
-            let (text, mut came) = ("x".repeat(6_000), vec![0; 6_009]);
+            let (text, mut received) = ("x".repeat(6_000), vec![0; 6_009]);
             client.write_all(request(&["ECHO", &text]).as_bytes()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(500)).await;
-            client.read_exact(&mut came).await.unwrap();
+            client.read_exact(&mut received).await.unwrap();
             client.write_all(b"PING\r\n").await.unwrap();
-            client.read_exact(&mut came[..7]).await.unwrap();
-            assert_eq!(&came[..7], b"+PONG\r\n");
+            client.read_exact(&mut received[..7]).await.unwrap();
+            assert_eq!(&received[..7], b"+PONG\r\n");
         });
     }
 
@@ -309,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn who_talks_and_does_not_log_in_is_closed_too() {
+    fn a_talkative_client_that_does_not_log_in_is_closed() {
         let shared = guarded("talker").0;
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
@@ -320,8 +334,8 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_no_answer_and_does_not_log_in_is_closed_too() {
-        let shared = guarded("stranger").0;
+    fn a_client_that_reads_nothing_and_does_not_log_in_is_closed() {
+        let shared = guarded("unknown").0;
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
             for count in [300, 3000] {
@@ -337,22 +351,22 @@ mod tests {
         });
     }
 
-    /// A revoked token has no rights from its next command on, and loses its place.
+    /// A revoked token is rejected from its next command on, and its connection is closed.
     #[test]
-    fn whose_token_is_taken_away_is_closed() {
+    fn a_client_with_a_revoked_token_is_closed() {
         let (shared, file) = guarded("revoked");
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
             let (mut client, serving) = begin(&shared, SHORT, stop);
-            let mut came = [0; 34];
+            let mut received = [0; 34];
             client.write_all(b"AUTH 0123456789abcdef\r\nPING\r\n").await.unwrap();
-            client.read_exact(&mut came[..12]).await.unwrap();
-            assert_eq!(&came[..12], b"+OK\r\n+PONG\r\n");
+            client.read_exact(&mut received[..12]).await.unwrap();
+            assert_eq!(&received[..12], b"+OK\r\n+PONG\r\n");
             std::fs::write(&file.0, "[b]\nsecret='fedcba9876543210'").unwrap();
             shared.gate.reload().unwrap();
             client.write_all(b"PING\r\n").await.unwrap();
-            client.read_exact(&mut came[..34]).await.unwrap();
-            assert_eq!(&came[..34], b"-NOAUTH Authentication required.\r\n");
+            client.read_exact(&mut received[..34]).await.unwrap();
+            assert_eq!(&received[..34], b"-NOAUTH Authentication required.\r\n");
             tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
         });
     }
@@ -363,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn others_come_in_between_refusals() {
+    fn refusals_yield_to_other_tasks() {
         const COUNT: usize = 10_000;
         let shared = shared(Gate::new(None, vec![]).unwrap());
         let (_stopper, stop) = stop::channel();
@@ -375,9 +389,9 @@ mod tests {
             let (mut answers, mut client) = tokio::io::split(client);
             let turns = yielding::counted();
             let asking = tokio::spawn(async move { client.write_all(&b"INCR x\r\n".repeat(COUNT)).await });
-            let mut came = vec![];
-            while came.iter().filter(|&&byte| byte == b'\n').count() < COUNT {
-                assert!(answers.read_buf(&mut came).await.unwrap() > 0);
+            let mut received = vec![];
+            while received.iter().filter(|&&byte| byte == b'\n').count() < COUNT {
+                assert!(answers.read_buf(&mut received).await.unwrap() > 0);
             }
             asking.await.unwrap().unwrap();
             assert!(turns.load(Ordering::Relaxed) >= COUNT as u64 / 128);
@@ -385,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_nothing_of_an_answer_is_closed_and_who_is_slow_is_not() {
+    fn a_client_that_reads_nothing_is_closed_and_a_slow_reader_is_not() {
         let shared = shared(Gate::new(None, vec![]).unwrap());
         let timeouts = Timeouts { untaken: Duration::from_millis(300), ..TIMEOUTS };
         let (_stopper, stop) = stop::channel();
@@ -397,11 +411,11 @@ mod tests {
 
             let (mut answers, mut client) = tokio::io::split(begin(&shared, timeouts, stop).0);
             let asking = tokio::spawn(async move { client.write_all(&pings()).await });
-            let mut came = vec![0; 4096];
+            let mut received = vec![0; 4096];
             // Some 1 s in all.
             for _ in 0..10 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                answers.read_exact(&mut came).await.unwrap();
+                answers.read_exact(&mut received).await.unwrap();
             }
             answers.read_exact(&mut [0; 7 * 6000 - 40_960]).await.unwrap();
             asking.await.unwrap().unwrap();
@@ -410,7 +424,7 @@ mod tests {
 
     /// Answers of a store may be large, and unread ones stay in memory.
     #[test]
-    fn who_does_not_take_a_stores_answer_is_closed() {
+    fn a_client_that_does_not_read_a_stores_answer_is_closed() {
         let folder = std::env::temp_dir().join(format!("frazil-unread-{}", std::process::id()));
         let plan = Plan::new("shop".to_owned(), &format!("lend store=file:{}", folder.display())).unwrap();
         let shared = shared(Gate::new(None, vec![]).unwrap());
@@ -426,12 +440,12 @@ mod tests {
             let (mut client, serving) = begin(&shared, TIMEOUTS, stop);
             for question in [swap("meta", "-", "m"), swap("1", "+m", &record), swap("2", "+m", &record)] {
                 client.write_all(question.as_bytes()).await.unwrap();
-                let mut came = vec![];
-                while !came.ends_with(b"done\r\n") {
-                    assert!(client.read_buf(&mut came).await.unwrap() > 0);
+                let mut received = vec![];
+                while !received.ends_with(b"done\r\n") {
+                    assert!(client.read_buf(&mut received).await.unwrap() > 0);
                 }
             }
-            client.write_all(request(&["FRAZIL.STORE", "LOAD", "shop", "4000", "*"]).as_bytes()).await.unwrap();
+            client.write_all(request(&["FRAZIL.STORE", "LOAD", "shop", "4000", "page:0"]).as_bytes()).await.unwrap();
             tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
         });
         std::fs::remove_dir_all(folder).unwrap();

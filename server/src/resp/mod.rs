@@ -1,4 +1,4 @@
-//! Redis' protocol, RESP 2 and 3: any client of Redis can ask for IDs.
+//! Redis' protocol, RESP 2 and 3, for any client of Redis.
 
 mod commands;
 mod connection;

@@ -6,7 +6,7 @@ use std::ops::Range;
 const LONGEST: usize = 64 * 1024;
 const MOST_WORDS: usize = 1024;
 
-/// The error that ends a connection: the begin of the next request cannot be found.
+/// The error that ends a connection, because the beginning of the next request cannot be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken(pub &'static str);
 
@@ -35,7 +35,7 @@ impl Parser {
         let length = match bytes.first() {
             None => None,
             Some(b'*') => self.array(bytes)?,
-            // The begin of TLS. A page chooses some of what follows, and its lines must not be commands.
+            // The begin of TLS. A web page chooses some of the bytes after it, and its lines must not be commands.
             Some(b'\x16') => return Err(Broken("this port does not speak TLS")),
             Some(_) => self.line(bytes)?,
         };
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn requests() {
+    fn requests_are_parsed() {
         let (get, a) = (b"GET".as_slice(), b"a".as_slice());
         assert_eq!(parsed(b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*1"), Ok(Some((20, vec![get, a]))));
         assert_eq!(parsed(b" GET  a \r\nx"), Ok(Some((10, vec![get, a]))));
@@ -170,7 +170,7 @@ mod tests {
         assert!(parsed(&[[b'a', b' '].repeat(MOST_WORDS + 1), vec![b'\n']].concat()).is_err());
     }
 
-    /// Bytes that were read are changed before the rest comes, and nobody notices.
+    /// Overwrites parsed bytes before the rest arrives; the result is the same.
     #[test]
     fn no_byte_is_read_twice() {
         let whole = encode(&vec![b"word".to_vec(); 1000]);
@@ -194,7 +194,7 @@ mod tests {
     proptest! {
         /// Any input: no panic, no word outside the request, and no request longer than the input.
         #[test]
-        fn any_bytes(bytes in prop_oneof![
+        fn any_bytes_are_parsed_or_refused(bytes in prop_oneof![
             vec(any::<u8>(), 0..64),
             // Nearly valid input reaches further.
             vec(prop_oneof![Just(b"*".to_vec()), Just(b"$".to_vec()), Just(b"\r\n".to_vec()), Just(b"-1".to_vec()), Just(b"1".to_vec()),
@@ -215,7 +215,7 @@ mod tests {
 
         /// A valid request is read as it was sent, however it is cut.
         #[test]
-        fn a_request_and_its_pieces(words in vec(vec(any::<u8>(), 0..20), 1..6), cut: prop::sample::Index, more in vec(any::<u8>(), 0..4)) {
+        fn request_parses_in_pieces(words in vec(vec(any::<u8>(), 0..20), 1..6), cut: prop::sample::Index, more in vec(any::<u8>(), 0..4)) {
             let whole = encode(&words);
             prop_assert_eq!(parsed(&whole[..cut.index(whole.len())]), Ok(None));
             let wanted: Vec<_> = words.iter().map(Vec::as_slice).collect();

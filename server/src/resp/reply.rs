@@ -60,3 +60,16 @@ impl Reply {
         self.bytes.extend(b"\r\n");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refusal::Refusal;
+
+    #[test]
+    fn a_refusal_is_one_line_whatever_its_message() {
+        let mut reply = Reply::default();
+        reply.error(&Refusal::unknown("a\r\n+OK\n\u{e4}".to_owned()).to_resp());
+        assert_eq!(reply.bytes, "-UNKNOWN_KEY a  +OK \u{e4}\r\n".as_bytes());
+    }
+}

@@ -1,6 +1,6 @@
 //! The state of a connection.
 
-use crate::lend::Place;
+use crate::lend::QuestionPermit;
 use crate::peer::Peer;
 use crate::share::Taken;
 use crate::shared::Client;
@@ -15,9 +15,9 @@ pub struct Session {
     /// The fingerprint of the client's token. Each command checks it again, because tokens change while a connection is open.
     pub token: Option<Fingerprint>,
     label: Vec<u8>,
-    /// The place of a store's answer, which is sent and released before the next question.
-    pub place: Option<Place>,
-    /// The room of a batch, which is sent and released before the next command: nobody waits for room that its own answers have.
+    /// The slot of a store's answer. The answer is sent and the slot released before the next question.
+    pub permit: Option<QuestionPermit>,
+    /// The room of a batch. The batch is sent and its room released before the next command, which may need the same room.
     pub room: Option<Taken>,
     /// The connection is closed after this reply.
     pub is_over: bool,
@@ -25,7 +25,7 @@ pub struct Session {
 
 impl Session {
     pub fn new(id: u64, peer: Peer) -> Self {
-        Session { id, peer, token: None, label: vec![], place: None, room: None, is_over: false }
+        Session { id, peer, token: None, label: vec![], permit: None, room: None, is_over: false }
     }
 
     pub fn client(&self) -> Client {
@@ -36,7 +36,7 @@ impl Session {
         &self.label
     }
 
-    /// Sets the client's name for the connection; returns `false` where that is too long.
+    /// Sets the client's name for the connection; returns `false` if the name is too long.
     pub fn set_label(&mut self, label: &[u8]) -> bool {
         let fits = label.len() <= LONGEST_LABEL;
         if fits {

@@ -18,8 +18,8 @@ pub async fn answer(shared: &Shared, session: &mut Session, words: &[&str], repl
             shared.gate.check(session.token.as_ref(), Right::Lease, namespace)?;
             let lent = find(shared, namespace)?;
             let limit = question.limit();
-            let (texts, place) = lent.answer(question, limit).await?;
-            session.place = Some(place);
+            let (texts, permit) = lent.answer(question, limit).await?;
+            session.permit = Some(permit);
             texts
         }
         None => list(shared, session, words, question.limit()).await?,
@@ -29,10 +29,10 @@ pub async fn answer(shared: &Shared, session: &mut Session, words: &[&str], repl
     Ok(())
 }
 
-/// Returns the store of a namespace: its own, else the one for all names that are not served.
+/// Returns the store of a namespace, or the one for all names that are not served.
 ///
 /// # Errors
-/// `UNKNOWN_KEY` where there is none; why it is not open.
+/// `UNKNOWN_KEY` where there is none; the reason why it is not open.
 fn find<'a>(shared: &'a Shared, namespace: &str) -> Result<&'a Lent> {
     let name = shared.find(namespace).or_else(|| shared.find(ALL)).ok_or_else(|| unknown(namespace))?;
     name.lent()?.ok_or_else(|| unknown(namespace))
@@ -43,21 +43,21 @@ async fn list(shared: &Shared, session: &Session, words: &[&str], limit: Duratio
     // A client without a known token must not reach the store.
     shared.gate.take(session.token.as_ref(), NonZeroU32::MIN)?;
     let may = |namespace: &str| shared.gate.may(session.token.as_ref(), Right::Lease, namespace);
-    let (since, mut places) = (Instant::now(), vec![]);
+    let (since, mut keys) = (Instant::now(), vec![]);
     for name in shared.names() {
         // A client without the right learns nothing, not even that the store is away.
         if name.name != ALL && !may(&name.name) {
             continue;
         }
         let Some(lent) = name.lent()? else { continue };
-        let (found, _place) = lent.answer(Question::parse(words)?, limit.saturating_sub(since.elapsed())).await?;
-        places.extend(found.into_iter().filter(|place| {
-            let namespace = place.split('~').next().unwrap_or_default();
+        let (found, _permit) = lent.answer(Question::parse(words)?, limit.saturating_sub(since.elapsed())).await?;
+        keys.extend(found.into_iter().filter(|key| {
+            let namespace = key.split('~').next().unwrap_or_default();
             let here = find(shared, namespace).is_ok_and(|of| std::ptr::eq(of, lent));
             here && may(namespace)
         }));
     }
-    Ok(places)
+    Ok(keys)
 }
 
 fn unknown(namespace: &str) -> Refusal {
