@@ -1,12 +1,12 @@
 #!/bin/sh
 # Builds the wheel into build/wheels and installs it into .venv, with what the tests need.
 # usage: python/build.sh [--release | --demo | --lean]
-#   --demo: built soon, and the wheel alone; --lean: the same, and without the clients of servers
+#   --demo: a quick build of the wheel alone; --lean: also without the clients of servers
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/rust.sh
 find_cargo
-# maturin has PyO3 leave libpython out, which the suites in Rust link. Under a feature of its own both stay built beside each other.
+# maturin makes PyO3 leave out libpython, which the suites in Rust link. A separate feature keeps both builds side by side.
 profile=dev features='--features aligned,pyo3/extension-module'
 case ${1:-} in
     '') ;;
@@ -17,7 +17,7 @@ esac
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "frazil needs python3 of version 3.11 or later" >&2; exit 1; }
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
-# The marks come last: what is half made is made again.
+# The marks come last, so that a partial build is repeated.
 [ -e .venv/made ] || { rm -rf .venv && python3 -m venv .venv && : > .venv/made; }
 tools=tests/python/requirements.txt
 if cmp -s $tools .venv/installed; then
@@ -30,14 +30,15 @@ else
     cp $tools .venv/installed
 fi
 
-# A second demo in a row needs no new wheel.
-if [ $profile = demo ] && [ "$(cat .venv/demo 2>/dev/null)" = "$1" ] &&
-    [ -z "$(find Cargo.lock Cargo.toml core/Cargo.toml core/src cli/Cargo.toml cli/src python README.md -newer .venv/demo ! -name __pycache__ -print -quit)" ]; then
+# A wheel of the same sources is kept. Its mark has the time of the build's start, because sources may change during the build.
+if [ "$(cat .venv/built 2>/dev/null)" = "wheel $*" ] && ls build/wheels/frazil-*.whl >/dev/null 2>&1 &&
+    [ -z "$(find Cargo.lock Cargo.toml core cli/Cargo.toml cli/src python README.md -newer .venv/built ! -name __pycache__ -print -quit)" ]; then
     exit
 fi
-rm -f .venv/demo
+rm -f .venv/built
+echo "wheel $*" > .venv/building
 wheels=build/wheels
 rm -f "$wheels"/frazil-*.whl
 .venv/bin/maturin build --quiet --manifest-path python/Cargo.toml --out "$wheels" $features --profile $profile
 pip install --no-deps --force-reinstall "$wheels"/frazil-*.whl
-[ $profile != demo ] || echo "$1" > .venv/demo
+mv .venv/building .venv/built

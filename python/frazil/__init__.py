@@ -16,7 +16,7 @@ try:
 except ImportError as _error:
     if _error.name not in ("frazil._frazil", "_frazil"):  # not found, not loaded
         raise
-    # Mostly it is the source tree that is imported, or a package that was copied from another machine.
+    # Usually the source tree was imported, or a package that was copied from another machine.
     raise ImportError(
         f"frazil's native module is missing in {__path__[0]}, or is not one for this Python: start Python in another folder"
         " if that is frazil's source, or else run: python -m pip install --force-reinstall frazil",

@@ -15,7 +15,7 @@ _loops: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class _Calls:
-    """The calls that a loop waits for: the future of each, by its number. It has no result: the call keeps that for its task."""
+    """The calls that a loop waits for: the future of each, by its number. A future has no result: the call keeps it for its task."""
 
     def __init__(self, loop):
         self.futures = {}
@@ -68,9 +68,9 @@ async def enter(ids):
 
 
 def _running():
-    """The loop that runs here, and a future of it. Neither library is imported: one that is not there runs no loop.
+    """The running loop, and a future of it. Neither library is imported, because a running loop has imported its own.
 
-    trio says so to sniffio, which it imports. It may run within a loop of asyncio, so it is asked first.
+    trio reports itself to sniffio, which it imports. It may run within a loop of asyncio, so it is checked first.
     """
     sniffio, trio, asyncio = map(sys.modules.get, ("sniffio", "trio", "asyncio"))
     if trio and sniffio and sniffio.thread_local.name == "trio":
@@ -93,13 +93,13 @@ def _wake(loop):
 
 
 def _settle(loop):
-    # A forked child has forgotten its parent's calls, and not what its parent's loop was to do.
+    # A forked child has dropped its parent's calls, but the parent's loop may still have queued this callback.
     if calls := _loops.get(loop):
         calls.settle(calls.ends.take())
 
 
 def _in_child():
-    """Ends all calls in a forked child: their answers are the parent's, and nothing would wake this loop."""
+    """Ends all calls in a forked child, because their results belong to the parent and nothing would wake this loop."""
     inherited = list(_loops.values())
     _loops.clear()
     for calls in inherited:

@@ -18,7 +18,7 @@ def parse_canonical(text: str) -> int:
 
 def integral(value: Any) -> Any:
     """Returns the int of a Decimal without a fraction, which is exact, as forms and drivers give it. Returns any other value unchanged."""
-    # Not of 1E+1000000, whose digits would take seconds.
+    # Excludes 1E+1000000, whose digits would take seconds.
     if isinstance(value, decimal.Decimal) and value.is_finite() and value.adjusted() < 30 and value == value.to_integral_value():
         return int(value)
     return value

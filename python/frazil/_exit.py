@@ -42,5 +42,5 @@ def _close_and_go_on(number, frame):
 
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
-    # The kernel spares a container's first process.
+    # The kernel does not end a container's first process by a signal.
     os._exit(128 + number)

@@ -44,7 +44,7 @@ METRICS: Final[tuple[Metric, ...]]
 ERRORS: Final[tuple[tuple[int, str, str], ...]]
 """The error table: code, name and meaning of each kind, in the order of the codes."""
 
-_Format: TypeAlias = Literal["decimal", "base62", "base32", "hex"]
+_Format: TypeAlias = Literal["decimal", "base62", "base32", "hex", "check"]
 # numpy says that its arrays are buffers from Python 3.12 on.
 _Memory: TypeAlias = Buffer | numpy.ndarray[Any, Any]
 _Id: TypeAlias = SupportsIndex | str
@@ -69,7 +69,7 @@ class _Options(TypedDict, total=False):
     shard: _Number
     server: _Number
     fields: Mapping[str, _Number] | None
-    """Node fields of your own layout, by name."""
+    """Node fields of a custom layout, by name."""
     layout: str | Layout | None
     epoch: str | SupportsIndex | datetime.datetime | None
     """An aware datetime, or Unix milliseconds, or text as in the spec line."""
@@ -111,11 +111,14 @@ def cli(arguments: list[str], /) -> int:
     """Runs the command line with the arguments after the program's name; returns the exit status."""
 
 def _ids(ids: _Memory | Iterable[_Id], /) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]: ...
+def _texts(
+    column: Any, /
+) -> tuple[numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]], numpy.ndarray[tuple[int], numpy.dtype[numpy.bool_]]] | None: ...
 def _lease(*fields: Any) -> Lease: ...
 def _open_pickled(class_: type[Any], spec: str, only: str | None) -> Any: ...
 def _reopen(class_: type[Any], spec: str, only: str | None) -> Any: ...
 def close_all() -> None:
-    """Closes every generator and ring of this process that leases its number, and releases the numbers, as the interpreter's exit does.
+    """Closes every generator of the process that leases its number, and releases the numbers.
 
     It waits for the stores, up to 0.5 s. Call it at the end of a program whose exit runs no Python. Every later call of such a
     handle raises ClosedError.
@@ -133,7 +136,8 @@ def close_on_sigterm() -> None:
     """
 
 def format_id(id: _Id, format: _Format, /) -> str:
-    """Returns the text of an ID, of fixed width: 19 characters of decimal, 11 of base62, 13 of base32, 16 of hex.
+    """An ID as text of a fixed width, which sorts like the number. It has 19 characters of decimal, 11 of base62, 13
+    of base32, 16 of hex or 14 with a check symbol.
 
     The ID is an int, or its decimal text. In JSON an ID is `str(id)`, without the zeros that pad decimal here. Raises IdInvalidError for a
     number outside 0 to 2^63 - 1.
@@ -142,26 +146,30 @@ def format_id(id: _Id, format: _Format, /) -> str:
     '1ptWyK4WgZU'
     """
 
-def parse_id(text: str, format: _Format = "decimal", /) -> int:
-    """Returns the ID of a text form. Decimal, the default, may also be without padding.
+def parse_id(text: str, format: _Format = "decimal", /, *, prefix: str = "") -> int:
+    """Parses the text of an ID. Decimal, the default, may also be without padding. A prefix such as `order_` must come
+    before the ID, in either case.
 
-    Raises IdInvalidError for a wrong length, a bad character, or a number above 2^63 - 1.
+    Raises IdInvalidError for a wrong length, a bad character, a wrong check symbol, another prefix, or a number above 2^63 - 1.
 
     >>> frazil.parse_id("1ptWyK4WgZU", "base62")
+    1541815603606036480
+    >>> frazil.parse_id("order_1asd-13xh-1f800k", "check", prefix="order_")
     1541815603606036480
     """
 
 def restored() -> None:
-    """Tells frazil that this process was restored from a snapshot, or copied with its machine: for a runtime's hook.
+    """Notifies frazil that the process was restored from a snapshot, or copied with its machine. For a runtime's hook.
 
-    From here on it issues nothing that another copy may issue too: leased node numbers, prefetched numbers and random bits are dropped, and the
+    From here on it issues nothing that a copy may also issue: leased node numbers, prefetched numbers and random bits are dropped, and the
     next call leases anew. Generators whose numbers are given without a store, or come from store="local", "file:..." or "memory", raise
-    CopiedError. What the program was handed before is in all copies. Called by itself after a restore under AWS Lambda SnapStart; not needed where
+    CopiedError. IDs that the program got before are in all copies. Called by itself after a restore under AWS Lambda SnapStart; not needed where
     the machine has a VMClock device, or where FRAZIL_GENERATION names a file.
     """
 
 def stats() -> list[Stats]:
-    """Returns the counts of every open generator and segment of this process, sorted by kind and spec. Equal kind and spec share one entry.
+    """The counts of every open generator and segment of the process. Sorted by kind and spec. Equal kind and spec
+    share one entry.
 
     A fixed number without a store stays open as long as the process runs. Asks no store.
     """
@@ -185,7 +193,7 @@ def uuid7(time: datetime.datetime | None = None, /) -> uuid.UUID:
     """
 
 def uuid7_min(time: datetime.datetime, /) -> uuid.UUID:
-    """The smallest version 7 UUID of the millisecond that holds an instant: `id >= uuid7_min(t)` in a query.
+    """The smallest version 7 UUID of a millisecond. In a query: `id >= uuid7_min(t)`.
 
     Raises BeforeEpochError for an instant before 1970.
 
@@ -200,7 +208,7 @@ def uuid7_max(time: datetime.datetime, /) -> uuid.UUID:
     """
 
 def uuid_time(id: uuid.UUID | str, /) -> datetime.datetime:
-    """The time in a UUID of version 7, 6 or 1, in UTC, rounded down to milliseconds.
+    """The time in a UUID of version 7, 6 or 1. In UTC, rounded down to milliseconds.
 
     A str is 8-4-4-4-12 hexadecimal digits, also in braces or after `urn:uuid:`, or 32 digits without hyphens.
     Raises IdInvalidError for any other text, for a version that holds no time, and for a time after the year 9999.
@@ -211,9 +219,9 @@ def uuid_time(id: uuid.UUID | str, /) -> datetime.datetime:
 
 @final
 class ObjectId:
-    """MongoDB's ObjectId: without an argument a new one, else from its 24 hexadecimal digits or its 12 bytes.
+    """MongoDB's ObjectId: without an argument a new one, otherwise from its 24 hexadecimal digits or its 12 bytes.
 
-    A new one is never the same twice in a process, and a forked child has another random part. Immutable; `bytes(id)`
+    All new ones of a process differ, and a forked child has another random part. Immutable; `bytes(id)`
     is what MongoDB stores, and it sorts like its text. Raises IdInvalidError for other text or another number of
     bytes; BeforeEpochError and LayoutExpiredError for a clock before 1970-01-01 or after 2106-02-07T06:28:15Z.
 
@@ -224,7 +232,7 @@ class ObjectId:
     def __new__(cls, value: str | bytes | None = None, /) -> Self: ...
     @staticmethod
     def min_id(time: datetime.datetime, /) -> ObjectId:
-        """The smallest ObjectId of the second that holds an instant: `_id >= min_id(t)` in a query."""
+        """The smallest ObjectId of the second at an instant. In a query: `_id >= min_id(t)`."""
 
     @staticmethod
     def max_id(time: datetime.datetime, /) -> ObjectId:
@@ -236,7 +244,7 @@ class ObjectId:
 
     @property
     def random(self) -> int:
-        """The 40 bits that tell processes apart."""
+        """The 40 random bits of the process."""
 
     @property
     def counter(self) -> int:
@@ -271,7 +279,7 @@ class Snowflake:
     GIL while waiting. On the thread of a running event loop no call waits for more than 2 ms (the first one in a forked child, and
     opening with store="memory": 1 s). It raises WouldBlockError, and the async forms wait without blocking the loop.
 
-    `window`, `renew` and `lag` may be a timedelta, `epoch` an aware datetime, and `fields` is a dict of the node fields of your own layout.
+    `window`, `renew` and `lag` may be a timedelta, `epoch` an aware datetime, and `fields` is a dict of the node fields of a custom layout.
     A copy is the same generator. A pickle holds the spec, and opens the generator when it is loaded. In another process that needs a store;
     without one each use of the loaded generator raises ForkedError. A spec with a secret cannot be pickled (SpecError: use store="env:NAME").
 
@@ -289,7 +297,7 @@ class Snowflake:
     def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Self: ...
     @classmethod
     def aopen(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Coroutine[Any, Any, Snowflake]:
-        """Opens a generator without blocking an event loop; the arguments are the constructor's.
+        """Opens a generator without blocking an event loop. The arguments are the constructor's.
 
         A number that a cancelled call has leased is released.
 
@@ -319,16 +327,16 @@ class Snowflake:
         """The next ID, without blocking an event loop. A cancelled task waits no longer."""
 
     def batch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> list[int]:
-        """A list of ascending IDs, 0 to 16,777,216 of them: all or nothing. Raises as `next` does."""
+        """A batch of ascending IDs: all or nothing. Returns a list of 0 to 16,777,216 IDs. Raises as `next` does."""
 
     def abatch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
-        """A list of ascending IDs, without blocking an event loop: all or nothing."""
+        """A batch of ascending IDs, without blocking an event loop. All or nothing."""
 
     def array(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]:
         """A new numpy array of ascending IDs, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; ImportError without numpy."""
 
     def fill(self, buffer: _Memory, /, *, timeout: _Timeout = None) -> int:
-        """Fills a buffer with ascending IDs, without a copy, and returns how many.
+        """Fills a buffer with ascending IDs. Makes no copy, and returns how many.
 
         The buffer is writable, C-contiguous, and holds int64 or uint64 in native order: an array('q'), a numpy array, a
         memoryview of them. No other thread may use it during the call. Raises as `next` does. The exception's
@@ -340,19 +348,23 @@ class Snowflake:
         """
 
     def text(self, format: _Format, /) -> str:
-        """A new ID as text of fixed width, which sorts like the numbers. In JSON an ID is `str(ids.next())`, without leading zeros.
+        """The next ID as text of a fixed width. The text sorts like the numbers. In JSON an ID is `str(ids.next())`,
+        without leading zeros.
 
         Raises as `next` does.
         """
 
     def credit(self) -> int:
-        """Returns the number of IDs that could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst."""
+        """The number of IDs that could be minted now with no stamp ahead of the clock. With `lag` it is the credit for
+        a burst.
+        """
 
     def set_time(self, time: datetime.datetime, /) -> None:
         """Sets the time of `clock=manual`. An earlier time is a rollback. Raises SpecError without `clock=manual`."""
 
     def observe(self, id: _Id, /) -> None:
-        """Prevents IDs at or below this one from now on: `after=` at run time, to take over from another generator.
+        """Prevents IDs at or below this one from now on. Has the effect of `after=` at run time, to take over from
+        another generator.
 
         The ID is an int, or its decimal text.
 
@@ -374,10 +386,11 @@ class Snowflake:
         """
 
     def arelease_node(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """Runs `release_node` without blocking an event loop."""
+        """Releases a leased node number without blocking an event loop."""
 
     def close(self, *, timeout: _Timeout = None) -> None:
-        """Closes this handle: every later call raises ClosedError. Closing twice is harmless, and dropping closes.
+        """Closes the handle; the last one releases the node number. Every later call raises ClosedError. Closing twice
+        is harmless, and dropping closes.
 
         Calls that wait, and long batches, end with ClosedError. The last handle of a leased number releases it, and waits up to 5 s for the
         store; on the thread of a running event loop 2 ms. With `timeout` it waits no longer than that, and raises WouldBlockError if the
@@ -385,7 +398,7 @@ class Snowflake:
         """
 
     def aclose(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """Runs `close` without blocking an event loop."""
+        """Closes the handle without blocking an event loop."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
@@ -399,18 +412,20 @@ class Snowflake:
 
     @property
     def node(self) -> int | None:
-        """The node number: all node fields side by side; None in a forked child before its first ID."""
+        """The node number: all node fields side by side. None in a forked child before its first ID."""
 
     @property
     def fields(self) -> dict[str, int]:
-        """The value of each node field, from the most significant; empty in a forked child before its first ID."""
+        """The value of each node field, from the most significant. Empty in a forked child before its first ID."""
 
     def stats(self) -> Stats:
-        """Returns the counts of this process, over all handles; `issued` is exact when no call is in progress. Asks no store."""
+        """The counts of this process, over all handles. `issued` is exact when no call is in progress. Asks no store."""
 
     @property
     def lease(self) -> Lease | None:
-        """The leased node number and its current state; None for a fixed number, and in a forked child before its first ID."""
+        """The leased node number and the state of its lease. None for a fixed number, and in a forked child before its
+        first ID.
+        """
 
     @property
     def spec(self) -> str:
@@ -427,7 +442,7 @@ class Numbers:
 
     @classmethod
     def aopen(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Any) -> Coroutine[Any, Any, Self]:
-        """Opens without blocking an event loop; the arguments are the constructor's.
+        """Opens a segment, tickets or a ring without blocking an event loop. The arguments are the constructor's.
 
         >>> orders = await frazil.Segment.aopen("orders", store="local")
         """
@@ -454,32 +469,34 @@ class Numbers:
         """The next number, without blocking an event loop. A cancelled task waits no longer."""
 
     def batch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> list[int]:
-        """A list of numbers, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; the numbers taken before the error are a gap."""
+        """A batch of numbers: all or nothing. Returns a list of 0 to 16,777,216 numbers. Raises as `next` does; the
+        numbers taken before the error are a gap.
+        """
 
     def abatch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
-        """A list of numbers, without blocking an event loop: all or nothing."""
+        """A batch of numbers, without blocking an event loop. All or nothing."""
 
     def array(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]:
         """A new numpy array of numbers, 0 to 16,777,216 of them: all or nothing. As `batch`; ImportError without numpy."""
 
     def fill(self, buffer: _Memory, /, *, timeout: _Timeout = None) -> int:
-        """Fills a buffer with numbers, without a copy, and returns how many.
+        """Fills a buffer with numbers. Makes no copy, and returns how many.
 
-        The buffer is as `Snowflake.fill` takes it. Raises as `next` does; the exception's `written` says how many were written.
+        The buffer is one that `Snowflake.fill` accepts. Raises as `next` does; the exception's `written` says how many were written.
         """
 
     def discard(self, *, timeout: _Timeout = None) -> None:
-        """Drops the prefetched numbers, so that the clones of a machine do not hand them out twice.
+        """Drops the prefetched numbers, before a machine is cloned. The clones then do not hand them out twice.
 
         It also releases a ring's leased node number, which waits for the store. The next call fetches new numbers. Raises
-        ClosedError; for a ring with a lease as `Snowflake.release_node`.
+        ClosedError, and for a ring with a lease also as `Snowflake.release_node`.
         """
 
     def adiscard(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """Runs `discard` without blocking an event loop."""
+        """Drops the prefetched numbers without blocking an event loop."""
 
     def close(self, *, timeout: _Timeout = None) -> None:
-        """Closes the object. Prefetched numbers are lost, and every later use raises ClosedError, also `prepared` and `last_error`.
+        """Closes the numbers; prefetched ones are lost. Every later use raises ClosedError, also `prepared` and `last_error`.
 
         Closing twice is harmless, and dropping closes. Calls that wait end with ClosedError. A ring's leased node number is released as by
         `Snowflake.close`.
@@ -495,7 +512,7 @@ class Numbers:
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
     ) -> Coroutine[Any, Any, None]: ...
     def stats(self) -> Stats:
-        """Returns the counts of this process, over all handles; `issued` is exact when no call is in progress. Asks no store."""
+        """The counts of this process, over all handles. `issued` is exact when no call is in progress. Asks no store."""
 
     @property
     def prepared(self) -> int:
@@ -503,11 +520,11 @@ class Numbers:
 
     @property
     def last_error(self) -> FrazilError | None:
-        """The last error while numbers were fetched, for example if one store of several is unreachable. None if there is none."""
+        """The last failure of the prefetch. For example, one store of several is unreachable. None if there is none."""
 
     @property
     def spec(self) -> str:
-        """The canonical spec line, which shows no secret."""
+        """The canonical spec line. It shows no secret."""
 
 @final
 class Segment(Numbers):
@@ -572,7 +589,7 @@ class Buffered(Numbers):
 
     @property
     def layout(self) -> Layout:
-        """The generator's layout."""
+        """The layout of a ring's IDs."""
 
 @final
 class Lease:
@@ -725,7 +742,7 @@ class Stats:
 
 @final
 class Metric:
-    """A row of the table from which exporters take names: the same in every language."""
+    """A row of the table from which exporters take names. It is the same in every language."""
 
     @property
     def field(self) -> str:
@@ -745,7 +762,7 @@ class Metric:
 
     @property
     def is_counter(self) -> bool:
-        """True if it only grows; else it is a gauge."""
+        """True if the value only grows; otherwise it is a gauge."""
 
     @property
     def help(self) -> str:
@@ -775,25 +792,38 @@ class Layout:
         """
 
     def decode(self, id: _Id, /) -> Parts:
-        """Takes an ID apart: an int, or its decimal text. Raises IdInvalidError when it has more bits than the layout.
+        """Decodes an ID. The ID is an int, or its decimal text. Raises IdInvalidError when it has more bits than the
+        layout.
 
         >>> frazil.Layout("twitter").decode(1541815603606036480).worker
         26
         """
 
-    def decode_many(self, ids: _Memory | Iterable[_Id], /) -> dict[str, numpy.ndarray[tuple[int], numpy.dtype[Any]]]:
-        """Takes many IDs apart, with numpy: an array of each part by its name, as in `Parts._asdict()`.
+    def decode_many(
+        self,
+        ids: _Memory | Iterable[_Id],
+        /,
+        *,
+        fields: Iterable[str] | None = None,
+        out: dict[str, Any] | None = None,
+    ) -> dict[str, numpy.ndarray[tuple[int], numpy.dtype[Any]]]:
+        """Decodes many IDs into columns: one for each wanted part, by its name. The columns are numpy's arrays, named as in
+        `Parts._asdict()`.
 
         The IDs are an array of int64 or uint64, or an iterable of values that `decode` accepts. `time` is datetime64[ms] in UTC, the others are int64.
-        Raises WrongTypeError for an array of floats, and for objects that hold no IDs. Missing values make a column an array of floats, so
-        leave them out. Raises IdInvalidError as `decode`, and ImportError without numpy.
+        `fields` names the wanted columns. `out` is a dict of arrays that are written and returned, such as an earlier result of as many IDs.
+        Without `fields`, its names are the wanted columns. After an error its arrays hold no particular values.
+
+        Raises WrongTypeError for an array of floats, for objects that hold no IDs, and for arrays of `out` of another type or length, or
+        that share memory. Missing values make a column an array of floats, so leave them out. Raises IdInvalidError as `decode`, with the
+        first bad row and how many there are, UnknownKeyError for a name that is no column, and ImportError without numpy.
 
         >>> frazil.Layout("twitter").decode_many(["1541815603606036480"])["worker"]
         array([26])
         """
 
     def compose(self, time: datetime.datetime, /, *, sequence: SupportsIndex, **fields: SupportsIndex) -> int:
-        """Puts an ID together: an instant, a sequence, and every node field by name.
+        """Composes an ID of an instant, a sequence and every node field. Fields are passed by name.
 
         Raises OutOfRangeError when a value does not fit its field (nothing is masked), UnknownKeyError for a field
         that the layout does not have, NodeMissingError for a missing one, BeforeEpochError and LayoutExpiredError
@@ -801,14 +831,14 @@ class Layout:
         """
 
     def min_id(self, time: datetime.datetime, /) -> int:
-        """The smallest ID of the tick that holds an instant: `id >= min_id(t)` in a query."""
+        """The smallest ID of the tick at an instant. In a query: `id >= min_id(t)`."""
 
     def max_id(self, time: datetime.datetime, /) -> int:
         """The largest ID of the tick that holds an instant: `id <= max_id(t)` in a query."""
 
     @property
     def text(self) -> str:
-        """The canonical text, which is also `str(layout)`."""
+        """The canonical text, which parses to the same layout. It is also `str(layout)`."""
 
     @property
     def time_bits(self) -> int:
@@ -824,7 +854,7 @@ class Layout:
 
     @property
     def field_bits(self) -> dict[str, int]:
-        """The width of each node field, from the most significant."""
+        """The node fields and their widths in bits, from the most significant."""
 
     @property
     def sequence_bits(self) -> int:
@@ -879,7 +909,9 @@ class Parts:
 
     @property
     def node(self) -> int:
-        """The node number, all node fields side by side, as of a generator; where one of several fields is named `node`, that field."""
+        """The node number: all node fields side by side. If one of several fields is named `node`, the value of that
+        field.
+        """
 
     @property
     def fields(self) -> dict[str, int]:
@@ -887,7 +919,7 @@ class Parts:
 
     @property
     def looks_rounded(self) -> bool:
-        """True if a JavaScript number may have rounded the ID. It is a hint, which one ID in 256 gives by chance."""
+        """True if a JavaScript number may have rounded the ID. It is a hint: one ID in 256 looks so by chance."""
 
     def _asdict(self) -> dict[str, Any]:
         """The time, each node field, the sequence and the tick by name: a row of a table."""

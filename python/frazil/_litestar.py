@@ -1,4 +1,4 @@
-"""Litestar, whose OpenAPI reads the types of Pydantic's models, and not their JSON Schema."""
+"""Support for Litestar, whose OpenAPI reads the types of Pydantic's models instead of their JSON Schema."""
 
 from __future__ import annotations
 

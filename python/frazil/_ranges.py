@@ -7,7 +7,7 @@ from .errors import BeforeEpochError, LayoutExpiredError
 
 
 def first_id(layout: Layout, time: datetime.datetime) -> int:
-    """The first ID of the tick that holds an instant, also of one that the layout cannot stamp: below it there is none, above it no more."""
+    """The first ID of the tick that holds an instant; 0 before the layout's epoch, and 2^63 - 1 after its end."""
     try:
         return layout.min_id(time)
     except BeforeEpochError:

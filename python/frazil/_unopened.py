@@ -8,7 +8,7 @@ from . import _frazil
 class Unopened:
     """A generator whose pickle was loaded, but could not be opened. Each use opens it again, or raises the reason.
 
-    An error at loading would have no caller: a worker of `multiprocessing.Pool` dies of it, and the task never ends.
+    An error while loading would reach no caller: it ends a worker of `multiprocessing.Pool`, and the task never ends.
     """
 
     def __init__(self, *pickled):

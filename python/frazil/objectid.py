@@ -1,4 +1,4 @@
-"""ObjectIds, as MongoDB has them."""
+"""The ObjectIds of MongoDB."""
 
 from ._frazil import ObjectId
 

@@ -23,9 +23,9 @@ def ids(column: polars.Expr) -> polars.Expr: ...
 def ids(column: polars.Series | polars.Expr) -> polars.Series | polars.Expr:
     """The column of IDs as Int64: from integers of any type, or their decimal text; null stays null.
 
-    An expression is one of the query, also of a lazy one, and raises when the query runs. `ids(column).cast(polars.String)` writes text, for
-    JSON and everything that JavaScript reads. Raises WrongTypeError for a column of floats, which have rounded, and for values that are not
-    IDs. Raises IdInvalidError for a number outside 0 to 2^63 - 1, and for other text.
+    An expression becomes one of the query, also of a lazy one, and raises when the query runs. `ids(column).cast(polars.String)` writes
+    text, for JSON and everything that JavaScript reads. Raises WrongTypeError for a column of floats, which have rounded, and for values
+    that are not IDs. Raises IdInvalidError for a number outside 0 to 2^63 - 1, and for other text.
 
     >>> ids(polars.Series("id", ["1541815603606036481", None])).to_list()
     [1541815603606036481, None]
@@ -69,7 +69,10 @@ def _parts(column: polars.Series) -> tuple[Any, polars.Series]:
         raise frazil.errors.WrongTypeError(
             f"the column is {column.dtype}, and floats have rounded its IDs: read it as integers, such as read_csv(..., schema_overrides={{'id': polars.Int64}})"
         )
-    if column.dtype in (polars.Int64, polars.UInt64):
+    texts = _frazil._texts(column) if column.dtype == polars.String else None
+    if texts is not None:
+        numbers = texts[0]
+    elif column.dtype in (polars.Int64, polars.UInt64):
         numbers = _frazil._ids(column.fill_null(0).to_numpy())
     else:
         numbers = _frazil._ids([0 if value is None else value for value in column.to_list()])

@@ -29,7 +29,7 @@ _PATTERN = "^(0|[1-9][0-9]{0,18})$"
 
 
 def _refuse(why: str) -> PydanticCustomError:
-    # Without a context the text is no template, whatever braces are in a value.
+    # Without a context the text is not a template, even with braces in a value.
     return PydanticCustomError("snowflake_id", why)
 
 
@@ -90,7 +90,7 @@ class _Id:
         def validate(value: Any, info: core_schema.ValidationInfo) -> int:
             return _from_outside(value) if self._outside(info) else _from_python(value)
 
-        # The int in the middle makes no difference, but takes Field(strict=True).
+        # The int schema in the middle has no effect, but accepts Field(strict=True).
         number = core_schema.with_info_before_validator_function(validate, core_schema.int_schema())
         return core_schema.no_info_after_validator_function(
             self._type,
@@ -106,14 +106,14 @@ SnowflakeId: TypeAlias = Annotated[int, _Id(lambda info: info.mode == "json")]
 """An ID in a model, a parameter, a list, a key of a dict: an `int` in Python, a decimal string in JSON and in JSON Schema.
 
 It takes an integer from 0 to 2^63 - 1, or its canonical decimal string, also where a model is strict. A float, a bool, leading zeros, signs,
-spaces and anything else is a validation error (422 in FastAPI) of the type `snowflake_id`, whose message says why. A number above 2^53 - 1 in
-JSON is one, too: JavaScript may have rounded it.
+spaces and anything else is a validation error (422 in FastAPI) of the type `snowflake_id`, whose message says why. So is a number above
+2^53 - 1 in JSON, because JavaScript may have rounded it.
 """
 
 SnowflakeIdIn: TypeAlias = Annotated[int, _Id(lambda info: True, _Exact)]
-"""A SnowflakeId that refuses numbers above 2^53 - 1 even from Python, for the bodies of requests.
+"""A SnowflakeId that refuses numbers above 2^53 - 1 even from Python, for the bodies of requests and the arguments of agents' tools.
 
-FastAPI and most frameworks read JSON before Pydantic sees it, so that a number of JSON cannot be told from an `int` of the program. An ID
-that such a field has taken is known to be exact: the `model_dump()` of one model is good for another. A model that the program fills with
-other `int`s has a SnowflakeId instead.
+FastAPI, MCP and most frameworks read JSON before Pydantic sees it, so a JSON number cannot be distinguished from an `int` of the program. An ID
+that such a field has taken is known to be exact: another model accepts the `model_dump()` of this one. In a model that the program fills
+with other `int`s, use SnowflakeId.
 """

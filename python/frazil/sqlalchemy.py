@@ -29,14 +29,14 @@ except ModuleNotFoundError as error:
 
 __all__ = ["SnowflakeType", "check_columns", "created_between"]
 
-# A constant up to here was written by a person.
+# A larger constant may be an ID; one up to here was written by a person.
 _NEVER_MINTED = 2**31 - 1
 
 
 class SnowflakeType(TypeDecorator[int]):
     """A column of IDs: BIGINT in the database, `int` in Python. It takes no arguments.
 
-    The database never numbers such a column: there is no SERIAL, IDENTITY or AUTO_INCREMENT, with or without a default. Foreign keys to it
+    The database never numbers such a column: it has no SERIAL, IDENTITY or AUTO_INCREMENT, with or without a default. Foreign keys to it
     are BIGINT automatically. A value is an integer from 0 to 2^63 - 1, also as a Decimal without a fraction, or None. Other values, such
     as a float or a str, are rejected before the statement is sent, with a StatementError whose `orig` is a WrongTypeError or an
     IdInvalidError. A float from a driver is also rejected (WrongTypeError).
@@ -55,7 +55,7 @@ class SnowflakeType(TypeDecorator[int]):
         if value is None:
             return None
         number: int = value if type(value) is int else _integer(value)
-        frazil.format_id(number, "hex")  # refuses what is no ID
+        frazil.format_id(number, "hex")  # refuses other values
         return number
 
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
@@ -76,7 +76,7 @@ def _integer(value: Any) -> int:
         raise frazil.errors.WrongTypeError(f"a column of IDs takes an int, not the str {value[:60]!r}: frazil.parse_id(text) is its int")
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise frazil.errors.WrongTypeError(f"a column of IDs takes an int, not {type(value).__name__}: {_rounded(value)}")
-    # Of this type exactly, because some drivers quote what a subclass is.
+    # An exact int, because some drivers quote a value of a subclass.
     return int(operator.index(value))
 
 
@@ -185,7 +185,7 @@ def _declared(connection: Connection, table: Table, column: str) -> Any:
 
 
 def _is_narrow(type_: TypeEngine[Any]) -> bool:
-    # In SQLAlchemy 2.0 a Float is a Numeric, too.
+    # In SQLAlchemy 2.0 a Float is also a Numeric.
     if isinstance(type_, Numeric) and not isinstance(type_, Float):
         return (type_.precision or 19) - (type_.scale or 0) < 19
     return isinstance(type_, Float | Integer | String) and not isinstance(type_, BigInteger)
@@ -205,7 +205,7 @@ def _render_plainly(autogenerate: Any, *_: Any) -> None:
     options["render_item"] = render_item
 
 
-# Alembic runs the program's models, so it has been imported by now; where it has not, nothing is written for it.
+# Alembic runs the program's models, so it has been imported by now. Without Alembic there is nothing to register.
 if "alembic" in sys.modules:
     from alembic.autogenerate import comparators
 

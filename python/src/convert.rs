@@ -1,4 +1,4 @@
-//! Values in and out: IDs, numbers, times, strings, buffers; and IDs as text.
+//! Conversion of values: IDs, numbers, times, strings, buffers; and IDs as text.
 
 pub(crate) mod spec;
 mod time;
@@ -17,7 +17,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMemoryView, PyString};
 use std::convert::Infallible;
 use std::fmt;
 
-/// `format_id(id, format, /)`: the text of an ID, of fixed width.
+#[doc = doc!(format_id)]
 #[pyfunction]
 #[pyo3(signature = (id, format, /))]
 pub(crate) fn format_id<'py>(id: &Bound<'py, PyAny>, format: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
@@ -25,7 +25,7 @@ pub(crate) fn format_id<'py>(id: &Bound<'py, PyAny>, format: &Bound<'py, PyAny>)
     guard(py, || id_text(py, id_in(id)?, text_format(format)?))
 }
 
-/// The form of a text, which need not be given.
+/// The format of a text, which is optional.
 pub(crate) enum Format<'a, 'py> {
     Decimal,
     Given(Borrowed<'a, 'py, PyAny>),
@@ -39,23 +39,24 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Format<'a, 'py> {
     }
 }
 
-/// `parse_id(text, format='decimal', /)`: the ID that a text form stands for.
+#[doc = doc!(parse_id)]
 #[pyfunction]
-#[pyo3(signature = (text, format = Format::Decimal, /), text_signature = "(text, format='decimal', /)")]
-pub(crate) fn parse_id(text: &Bound<'_, PyAny>, format: Format<'_, '_>) -> PyResult<i64> {
+#[pyo3(signature = (text, format = Format::Decimal, /, *, prefix = None), text_signature = "(text, format='decimal', /, *, prefix='')")]
+pub(crate) fn parse_id(text: &Bound<'_, PyAny>, format: Format<'_, '_>, prefix: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
     let py = text.py();
     guard(py, || {
         let format = match format {
             Format::Decimal => TextFormat::Decimal,
             Format::Given(format) => text_format(&format)?,
         };
-        Ok(Id::parse(string("text", text, ErrorKind::IdInvalid)?, format).or_raise(py)?.get())
+        let prefix = prefix.map_or(Ok(""), |prefix| string("prefix", prefix, ErrorKind::IdInvalid))?;
+        Ok(Id::parse_prefixed(string("text", text, ErrorKind::IdInvalid)?, prefix, format).or_raise(py)?.get())
     })
 }
 
-/// The name of a text form.
+/// The name of a text format.
 ///
-/// A literal in a program is interned, so mostly the name is one of four objects: its text need not be read.
+/// Literals are interned, so the name is usually one of five objects, and its text need not be read.
 #[inline]
 pub(crate) fn text_format(format: &Bound<'_, PyAny>) -> PyResult<TextFormat> {
     static NAMES: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
@@ -67,7 +68,7 @@ pub(crate) fn text_format(format: &Bound<'_, PyAny>) -> PyResult<TextFormat> {
     }
 }
 
-/// The text of an ID, without a Rust String between.
+/// The text of an ID, without a Rust String.
 #[inline]
 pub(crate) fn id_text(py: Python<'_>, id: Id, format: TextFormat) -> PyResult<Bound<'_, PyString>> {
     ascii(py, id.encode(format, &mut [0; 19]))
@@ -78,7 +79,7 @@ pub(crate) fn id_in(id: &Bound<'_, PyAny>) -> PyResult<Id> {
     named_id("id", id)
 }
 
-/// An ID, under the name that an error calls it.
+/// An ID, with its name for errors.
 pub(crate) fn named_id(name: &str, id: &Bound<'_, PyAny>) -> PyResult<Id> {
     let py = id.py();
     if id.is_instance_of::<PyString>() {
@@ -107,7 +108,7 @@ fn of_decimal(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Id>> {
     id_of_decimal(name, value.str()?.to_str()?).or_raise(py).map(Some)
 }
 
-/// A number that the core takes as `u64` or `usize`.
+/// A number for the core's `u64` or `usize`.
 pub(crate) fn number<'a, 'py, T>(name: &str, value: &'a Bound<'py, PyAny>, allowed: &str) -> PyResult<T>
 where
     T: FromPyObject<'a, 'py, Error = PyErr>,
@@ -115,7 +116,7 @@ where
     integer_or(name, value, ErrorKind::OutOfRange, format_args!("{allowed}"), "an int")
 }
 
-/// An `int`, or what converts to one without loss; `beyond` is the kind of one that does not fit, `wanted` says what the argument may be.
+/// An `int`, or a value that converts to one without loss. `beyond` is the kind of error for numbers that do not fit, `wanted` describes the argument.
 fn integer_or<'a, 'py, T>(
     name: &str,
     value: &'a Bound<'py, PyAny>,
@@ -128,7 +129,7 @@ where
 {
     let py = value.py();
     let outside = || refuse(py, beyond, format!("{name}={} is out of range: {allowed}", shown(value)?));
-    // An equal value is refused alike in JavaScript, whose only numbers are floats, of which the larger ones are not exact.
+    // JavaScript refuses the same values, because its only numbers are floats, and large ones are not exact.
     if value.cast::<PyFloat>().is_ok_and(|float| !is_exact(float.value())) {
         return outside();
     }
@@ -142,13 +143,13 @@ where
     }
 }
 
-/// Recognises a float that is an integer, and to which no other number is rounded.
+/// Returns whether a float is an integer to which no other number is rounded.
 fn is_exact(float: f64) -> bool {
     const MAX: f64 = 9_007_199_254_740_991.0;
     float.fract() == 0.0 && float.abs() <= MAX
 }
 
-/// A string; `broken` is the kind of one that holds lone surrogates.
+/// A string; `broken` is the kind of error for lone surrogates.
 pub(crate) fn string<'a>(name: &str, value: &'a Bound<'_, PyAny>, broken: ErrorKind) -> PyResult<&'a str> {
     let Ok(text) = value.cast::<PyString>() else {
         return wrong_type(name, value, "a str");
@@ -156,68 +157,75 @@ pub(crate) fn string<'a>(name: &str, value: &'a Bound<'_, PyAny>, broken: ErrorK
     text.to_str().or_else(|_| refuse(value.py(), broken, format!("{name} holds a lone surrogate: it is not Unicode text")))
 }
 
-/// An object's buffer, held as long as the result lives.
-pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
+/// The buffer of an object, held as long as the result lives. The name is for errors.
+pub(crate) fn buffer(name: &str, object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
     let has_none = |error: &PyErr| is_no_buffer(object.py(), error);
     let view = match PyUntypedBuffer::get(object) {
-        // An array of ctypes leaves the strides out; a memoryview of it adds them.
+        // An array of ctypes has no strides; a memoryview of it adds them.
         Err(error) if has_none(&error) => PyMemoryView::from(object).and_then(|view| PyUntypedBuffer::get(view.as_any())),
         view => view,
     };
     match view {
-        Err(error) if has_none(&error) => wrong_buffer(object),
+        Err(error) if has_none(&error) => wrong_buffer(name, object),
         view => view,
     }
 }
 
-/// Returns whether an error says that an object has no buffer, or none of the sort that was asked for; other errors are of whoever made the object.
+/// Returns whether an error means that an object has no buffer of the requested kind. Other errors come from the object.
 pub(crate) fn is_no_buffer(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyBufferError>(py)
 }
 
-/// A new int64 array of numpy, which is imported where it is asked for.
+/// A new int64 array of numpy, which is imported on demand.
 pub(crate) fn new_array(py: Python<'_>, count: usize) -> PyResult<Bound<'_, PyAny>> {
     py.import("numpy")?.call_method1("empty", (count, "int64"))
 }
 
-/// An integer of 64 bits in the machine's order. An ID is the same number with a sign and without.
+/// A 64-bit integer. An ID has the same bits signed and unsigned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Integer {
     Signed,
     Unsigned,
 }
 
-/// Returns the type of a buffer's integers; `None` for anything else.
-pub(crate) fn integers(buffer: &PyUntypedBuffer) -> Option<Integer> {
-    let native: &[u8] = if cfg!(target_endian = "little") { b"@=<" } else { b"@=>!" };
-    let kind = match buffer.format().to_bytes() {
-        [kind] => kind,
-        [order, kind] if native.contains(order) => kind,
+/// Returns the type of a buffer's integers, and whether the machine has another byte order; `None` for other types.
+pub(crate) fn integers(buffer: &PyUntypedBuffer) -> Option<(Integer, bool)> {
+    let (order, kind) = match buffer.format().to_bytes() {
+        [kind] => (b'@', kind),
+        [order, kind] if b"@=<>!".contains(order) => (*order, kind),
         _ => return None,
     };
-    match kind {
-        _ if buffer.item_size() != size_of::<i64>() => None,
-        b'q' | b'l' | b'n' => Some(Integer::Signed),
-        b'Q' | b'L' | b'N' => Some(Integer::Unsigned),
-        _ => None,
-    }
+    let other: &[u8] = if cfg!(target_endian = "little") { b">!" } else { b"<" };
+    let integer = match kind {
+        _ if buffer.item_size() != size_of::<i64>() => return None,
+        b'q' | b'l' | b'n' => Integer::Signed,
+        b'Q' | b'L' | b'N' => Integer::Unsigned,
+        _ => return None,
+    };
+    Some((integer, other.contains(&order)))
+}
+
+/// Returns the kind of an array as numpy's letter: `f` means floats, to which a column with missing values may have been converted.
+pub(crate) fn kind_of(array: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let kind = array.getattr_opt("dtype")?.map(|dtype| dtype.getattr_opt("kind")).transpose()?.flatten();
+    Ok(kind.and_then(|kind| kind.extract().ok()))
 }
 
 /// The memory of a buffer that `fill` can write to; it stays valid while the buffer is held.
-pub(crate) fn int64s(buffer: &PyUntypedBuffer, object: &Bound<'_, PyAny>) -> PyResult<(*mut i64, usize)> {
-    if integers(buffer).is_none() || buffer.readonly() || !buffer.is_c_contiguous() {
-        return wrong_buffer(object);
+pub(crate) fn int64s(name: &str, buffer: &PyUntypedBuffer, object: &Bound<'_, PyAny>) -> PyResult<(*mut i64, usize)> {
+    if integers(buffer).is_none_or(|(_, is_swapped)| is_swapped) || buffer.readonly() || !buffer.is_c_contiguous() {
+        return wrong_buffer(name, object);
     }
     // An empty buffer may point anywhere.
     let start = if buffer.item_count() == 0 { std::ptr::dangling_mut() } else { buffer.buf_ptr().cast::<i64>() };
     if !start.is_aligned() {
-        return wrong_buffer(object);
+        return wrong_buffer(name, object);
     }
     Ok((start, buffer.item_count()))
 }
 
-fn wrong_buffer<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
-    wrong_type("buffer", object, "a writable, C-contiguous, aligned buffer of int64 or uint64 in native order, such as array('q')")
+fn wrong_buffer<T>(name: &str, object: &Bound<'_, PyAny>) -> PyResult<T> {
+    wrong_type(name, object, "a writable, C-contiguous, aligned buffer of int64 or uint64 in native order, such as array('q')")
 }
 
 /// Refuses a value of another type.
@@ -232,7 +240,7 @@ fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let text = match value.repr() {
         Ok(text) => text,
         Err(error) if error.is_instance_of::<PyException>(value.py()) => return Ok("(a number too long to print)".to_owned()),
-        // Of another sort are those that end a program: KeyboardInterrupt.
+        // Other exceptions, such as KeyboardInterrupt, end the program.
         Err(error) => return Err(error),
     };
     let text = text.to_string_lossy();
@@ -251,15 +259,15 @@ pub(crate) fn ascii<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, Py
     Ok(text)
 }
 
-/// A value that is made when it is first asked for, and kept. No lock is held meanwhile, as `get_or_try_init` would: what makes it may run code of Python,
-/// and that the handler of a signal, which may ask for the same on this very thread. Of two that make it one is kept.
+/// A value that is made on first use, and kept. Unlike `get_or_try_init`, it holds no lock while the value is made: that may run Python code, and
+/// with it a signal handler, which may need the same value on this thread. If two threads make the value, one is kept.
 #[inline]
 pub(crate) fn once<'a, T>(py: Python<'_>, cell: &'a PyOnceLock<T>, make: impl FnOnce() -> PyResult<T>) -> PyResult<&'a T> {
     if let Some(made) = cell.get(py) {
         return Ok(made);
     }
     let made = make()?;
-    // It may be there by now.
+    // Another thread may have made the value.
     let _ = cell.set(py, made);
     Ok(cell.get(py).expect("it was just put there"))
 }

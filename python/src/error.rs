@@ -1,10 +1,11 @@
-//! The core's errors as Python exceptions, one class for each kind, and the guard that turns a panic
-//! into one of them.
+//! Converts the core's errors to Python exceptions, one class for each kind, and panics
+//! to one of them.
 
 mod end;
 
 pub(crate) use end::held;
 
+use frazil::bindings::Misfits;
 use frazil::{Error, ErrorKind};
 use pyo3::exceptions::{
     PyConnectionError, PyException, PyLookupError, PyNotImplementedError, PyOSError, PyPermissionError, PyRuntimeError, PyTimeoutError,
@@ -16,10 +17,10 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The state that a process has once: classes that an import made stay those that are raised, however often the module is imported.
+/// The state of the process. The classes of the first import are also raised after every later import.
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
-/// The class that all others are below.
+/// The base of all error classes.
 const BASE: &str = "FrazilError";
 
 struct Classes {
@@ -34,7 +35,7 @@ pub(crate) fn export(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let classes = CLASSES.get_or_try_init(py, || Classes::new(py))?;
     module.add(BASE, &classes.base)?;
     for (kind, class) in ErrorKind::ALL.iter().zip(&classes.of_kinds) {
-        // Not with `add`: it is `frazil.errors` that has them.
+        // Not added with `add`, because `frazil.errors` exports them.
         module.setattr(class_name(kind.name()).as_str(), class)?;
     }
     let rows = ErrorKind::ALL.iter().map(|kind| (kind.code(), kind.name(), kind.meaning()));
@@ -49,22 +50,23 @@ impl Classes {
         defaults.set_item("retry_after", py.None())?;
         defaults.set_item("written", 0)?;
         let bases = PyTuple::new(py, [py.get_type::<PyException>()])?;
-        let base = new_class(py, BASE, "Any refusal of frazil: the base of a class for each kind.", &bases, defaults)?;
+        let base = new_class(py, BASE, doc!(FrazilError), &bases, defaults)?;
         let of_kind = |kind: &ErrorKind| {
             let attributes = PyDict::new(py);
             attributes.set_item("code", kind.code())?;
             attributes.set_item("name", kind.name())?;
             let bases = PyTuple::new(py, [Some(base.clone()), family(py, *kind)].into_iter().flatten().collect::<Vec<_>>())?;
-            Ok(new_class(py, &class_name(kind.name()), kind.meaning(), &bases, attributes)?.unbind())
+            let doc = format!("{} {}: {}", kind.code(), kind.name(), kind.meaning());
+            Ok(new_class(py, &class_name(kind.name()), &doc, &bases, attributes)?.unbind())
         };
         let of_kinds = ErrorKind::ALL.iter().map(of_kind).collect::<PyResult<_>>()?;
         Ok(Classes { base: base.unbind(), of_kinds })
     }
 }
 
-/// The class of Python's own that a kind also is: what the language raises where something like it happens.
+/// The builtin class that is also a base of a kind, because Python raises it in similar cases.
 ///
-/// `None` where it raises nothing of the sort: clocks, and node numbers that others hold.
+/// `None` for kinds without a similar builtin: clocks, and node numbers that others hold.
 fn family(py: Python<'_>, kind: ErrorKind) -> Option<Bound<'_, PyType>> {
     use ErrorKind as Kind;
     Some(match kind {
@@ -116,16 +118,30 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         }
         Ok(PyErr::from_value(exception))
     };
-    // A class is Python's, and so is what its collector may run meanwhile.
+    // Making an exception may run Python code, also by the garbage collector.
     held(build).unwrap_or_else(|error: PyErr| error)
 }
 
-/// Refuses what only this binding can see: a wrong type, a number that no integer of the core holds.
+/// Refuses values that only this binding sees: wrong types, numbers that do not fit the core's integers.
 pub(crate) fn refuse<T>(py: Python<'_>, kind: ErrorKind, why: impl Into<String>) -> PyResult<T> {
     Err(exception(py, &Error::new(kind, why)))
 }
 
-/// Turns a core result into a Python one.
+/// Returns whether an exception is frazil's.
+pub(crate) fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
+    CLASSES.get(py).is_some_and(|classes| error.is_instance(py, classes.base.bind(py)))
+}
+
+/// An error of a row, with the number of the bad rows.
+pub(crate) fn noted(py: Python<'_>, error: PyErr, misfits: &Misfits) -> PyErr {
+    let value = error.value(py);
+    match value.str().and_then(|text| value.setattr("args", (format!("{text}{}", misfits.note("ids")),))) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// Converts a core result to a Python one.
 pub(crate) trait OrRaise<T> {
     /// Raises the error's class.
     fn or_raise(self, py: Python<'_>) -> PyResult<T>;
@@ -137,17 +153,17 @@ impl<T> OrRaise<T> for frazil::Result<T> {
     }
 }
 
-/// Runs the body of an entry; a panic in it is raised as `InternalError`. The interpreter's end may come meanwhile.
+/// Runs the body of an entry; a panic in it is raised as `InternalError`. The interpreter may end during the call.
 #[inline(always)]
 pub(crate) fn guard<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     held(|| guard_short(py, body))
 }
 
-/// Guards a body that runs no code of Python, or sees to that itself: for the hot calls, a tenth of whose price it would be.
+/// Guards a body that runs no Python code, or handles that itself: for hot calls, of whose cost the full guard would be a tenth.
 #[inline(always)]
 pub(crate) fn guard_short<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    // A panic cannot leave a broken state behind: the core's state is atomic words, and a poisoned lock
-    // of its store panics again.
+    // A panic cannot break the core's state, which is atomic words, and a poisoned lock
+    // of a store panics again.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(py, &*panic)))
 }
 

@@ -12,20 +12,20 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use std::time::Duration;
 
-/// The longest wait of a fork for a handler that is being called: a child that is forked in its midst may hang.
+/// The longest wait of a fork for a running handler, because a child that is forked during it may hang.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest wait of the interpreter's end for one.
+/// The longest wait of the interpreter's end for a running handler.
 const LAST_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// `frazil._events.log`.
 static LOG: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Has the log told of all events.
+/// Logs all events.
 pub(crate) fn log(py: Python<'_>) -> PyResult<()> {
-    // It imports logging, whose own hooks of a fork hold a lock that a record needs: they come after those below, as they are registered before.
+    // Imports logging first, whose fork hooks hold a lock that a record needs. Hooks that are registered earlier run later before a fork.
     LOG.get_or_try_init(py, || py.import("frazil._events")?.getattr("log").map(Bound::unbind))?;
     frazil::on_event(|event| {
-        // An interpreter that is on its way out lets nobody in.
+        // An ending interpreter cannot be attached.
         held(|| Python::try_attach(|py| record(py, event).unwrap_or_else(|error| raised(py, error))));
     });
     #[cfg(unix)]
@@ -47,7 +47,7 @@ fn record(py: Python<'_>, event: &Event) -> PyResult<()> {
     log.call1(py, (event.level.name(), &event.text, event.name, fields)).map(drop)
 }
 
-/// The exception that a handler has raised: Ctrl-C, or what a signal's handler raises, ends the wait that was just told of.
+/// Ends the reported wait with the exception that a handler has raised, such as Ctrl-C.
 fn raised(py: Python<'_>, error: PyErr) {
     let is_error = error.is_instance_of::<PyException>(py);
     if let Some(error) = if is_error { Some(error) } else { wait::interrupt(error) } {
@@ -55,8 +55,8 @@ fn raised(py: Python<'_>, error: PyErr) {
     }
 }
 
-/// Before `os.fork`: a child would inherit the lock of a stream that a handler is writing to, and wait for it forever. Runs before the hooks of
-/// `logging`, whose lock a handler may need.
+/// Waits for handlers before `os.fork`. A child would inherit the lock of a stream to which a handler is writing, and wait for it forever. Runs
+/// before the hooks of `logging`, whose lock a handler may need.
 #[pyfunction]
 fn hold(py: Python<'_>) {
     if frazil::bindings::hold_events() {
@@ -64,13 +64,13 @@ fn hold(py: Python<'_>) {
     }
 }
 
-/// After `os.fork`, in the parent.
+/// Resumes handlers after `os.fork`, in the parent.
 #[pyfunction]
 fn resume() {
     frazil::bindings::resume_events();
 }
 
-/// Tells nobody any more: a thread that comes to an interpreter which is ending never leaves it.
+/// Stops the log, because a thread that attaches to an ending interpreter never returns.
 pub(crate) fn end(py: Python<'_>) {
     py.detach(|| drop(frazil::end_events(LAST_TIMEOUT)));
 }

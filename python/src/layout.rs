@@ -1,6 +1,8 @@
 //! `Layout` and `Parts`.
 
+pub(crate) mod arrow;
 mod class;
+mod ids;
 pub(crate) mod many;
 
 pub(crate) use class::Layout;
@@ -24,28 +26,31 @@ impl Layout {
         guard(py, || Ok(Layout(frazil::Layout::parse(convert::string("text", text, ErrorKind::LayoutInvalid)?).or_raise(py)?)))
     }
 
-    /// The layout of the generator that a constructor's arguments describe; nothing is opened.
+    #[doc = doc!(Layout of)]
     #[staticmethod]
     #[pyo3(signature = (spec=None, /, **options))]
     fn of(py: Python<'_>, spec: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         guard(py, || Ok(Layout(spec::for_generator(spec, options, py)?.layout().or_raise(py)?)))
     }
 
-    /// Takes an ID apart. Raises IdInvalidError when it has more bits than the layout.
+    #[doc = doc!(Layout decode)]
     #[pyo3(signature = (id, /))]
     fn decode(&self, id: &Bound<'_, PyAny>) -> PyResult<Parts> {
         guard(id.py(), || Ok(Parts { parts: self.0.decode(id_in(id)?).or_raise(id.py())?, layout: self.0.clone() }))
     }
 
-    /// Takes many IDs apart: an array of int64 or uint64, or an iterable of what `decode` takes. A dict of numpy's arrays: `time`
-    /// (datetime64[ms], in UTC), each node field, `sequence`, `tick`.
-    #[pyo3(signature = (ids, /))]
-    fn decode_many<'py>(&self, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        guard(ids.py(), || many::decode_many(&self.0, ids))
+    #[doc = doc!(Layout decode_many)]
+    #[pyo3(signature = (ids, /, *, fields=None, out=None))]
+    fn decode_many<'py>(
+        &self,
+        ids: &Bound<'py, PyAny>,
+        fields: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        guard(ids.py(), || many::decode_many(&self.0, ids, fields, out))
     }
 
-    /// Puts an ID together: an aware datetime, a sequence, and every node field by name. Raises
-    /// OutOfRangeError for what does not fit its field; nothing is masked.
+    #[doc = doc!(Layout compose)]
     #[pyo3(signature = (time, /, *, sequence, **fields))]
     fn compose(&self, time: &Bound<'_, PyAny>, sequence: &Bound<'_, PyAny>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<i64> {
         let py = time.py();
@@ -58,67 +63,67 @@ impl Layout {
         })
     }
 
-    /// The smallest ID of the tick that holds an instant: `id >= min_id(t)` in a query.
+    #[doc = doc!(Layout min_id)]
     #[pyo3(signature = (time, /))]
     fn min_id(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
         guard(time.py(), || Ok(self.0.min_id(unix_ms("time", time)?).or_raise(time.py())?.get()))
     }
 
-    /// The largest ID of the tick that holds an instant: `id <= max_id(t)` in a query.
+    #[doc = doc!(Layout max_id)]
     #[pyo3(signature = (time, /))]
     fn max_id(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
         guard(time.py(), || Ok(self.0.max_id(unix_ms("time", time)?).or_raise(time.py())?.get()))
     }
 
-    /// The canonical text.
+    #[doc = doc!(Layout text)]
     #[getter]
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, || Ok(self.0.to_string()))
     }
 
-    /// The width of the time field.
+    #[doc = doc!(Layout time_bits)]
     #[getter]
     fn time_bits(&self, py: Python<'_>) -> PyResult<u32> {
         guard(py, || Ok(self.0.time_bits()))
     }
 
-    /// The length of a tick in milliseconds.
+    #[doc = doc!(Layout tick_ms)]
     #[getter]
     fn tick_ms(&self, py: Python<'_>) -> PyResult<u64> {
         guard(py, || Ok(self.0.tick_ms()))
     }
 
-    /// The instant at which the time field is 0.
+    #[doc = doc!(Layout epoch)]
     #[getter]
     fn epoch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guard(py, || convert::datetime(py, self.0.epoch_ms()))
     }
 
-    /// The width of each node field, from the most significant.
+    #[doc = doc!(Layout field_bits)]
     #[getter]
     fn field_bits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || convert::dict(py, self.0.node_fields().iter().map(|field| (field.name(), field.bits()))))
     }
 
-    /// The width of the sequence.
+    #[doc = doc!(Layout sequence_bits)]
     #[getter]
     fn sequence_bits(&self, py: Python<'_>) -> PyResult<u32> {
         guard(py, || Ok(self.0.sequence().bits()))
     }
 
-    /// The number of generators that can be told apart.
+    #[doc = doc!(Layout nodes)]
     #[getter]
     fn nodes(&self, py: Python<'_>) -> PyResult<u64> {
         guard(py, || Ok(self.0.nodes()))
     }
 
-    /// The IDs that one generator can mint in a second, sustained.
+    #[doc = doc!(Layout ids_per_second)]
     #[getter]
     fn ids_per_second(&self, py: Python<'_>) -> PyResult<f64> {
         guard(py, || Ok(self.0.ids_per_second()))
     }
 
-    /// The first instant that cannot be stamped; None when that is after the year 9999.
+    #[doc = doc!(Layout expires_at)]
     #[getter]
     fn expires_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         guard(py, || self.0.expires_at_ms().map(|end| convert::datetime(py, end)).transpose())
@@ -137,7 +142,7 @@ impl Layout {
     }
 }
 
-/// The parts of an ID: each node field is an attribute by its name. Parts of one layout sort like their IDs.
+#[doc = doc!(Parts)]
 #[pyclass(frozen, module = "frazil")]
 pub(crate) struct Parts {
     parts: frazil::Parts,
@@ -151,49 +156,49 @@ impl Parts {
     #[pyo3(name = "__match_args__")]
     const MATCH_ARGS: (&'static str, &'static str, &'static str, &'static str) = ("time", "fields", "sequence", "tick");
 
-    /// The ID that was taken apart.
+    #[doc = doc!(Parts id)]
     #[getter]
     fn id(&self, py: Python<'_>) -> PyResult<i64> {
         guard(py, || Ok(self.parts.id().get()))
     }
 
-    /// The instant at which the ID's tick starts, in UTC.
+    #[doc = doc!(Parts time)]
     #[getter]
     fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guard(py, || convert::datetime(py, self.parts.unix_ms()))
     }
 
-    /// The raw time field: ticks since the layout's epoch.
+    #[doc = doc!(Parts tick)]
     #[getter]
     fn tick(&self, py: Python<'_>) -> PyResult<u64> {
         guard(py, || Ok(self.parts.tick()))
     }
 
-    /// The counter within the tick.
+    #[doc = doc!(Parts sequence)]
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
         guard(py, || Ok(self.parts.sequence()))
     }
 
-    /// The node number, all node fields side by side; where one of several fields is named `node`, that field.
+    #[doc = doc!(Parts node)]
     #[getter]
     fn node(&self, py: Python<'_>) -> PyResult<u64> {
         guard(py, || Ok(self.parts.field("node").unwrap_or(self.parts.node())))
     }
 
-    /// The node fields by name, from the most significant.
+    #[doc = doc!(Parts fields)]
     #[getter]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || convert::dict(py, self.parts.fields()))
     }
 
-    /// True if the ID looks as if JavaScript had rounded it: a hint, not a proof.
+    #[doc = doc!(Parts looks_rounded)]
     #[getter]
     fn looks_rounded(&self, py: Python<'_>) -> PyResult<bool> {
         guard(py, || Ok(self.parts.id().looks_rounded()))
     }
 
-    /// The time, each node field, the sequence and the tick by name.
+    #[doc = doc!(Parts _asdict)]
     fn _asdict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
             let parts = PyDict::new(py);
@@ -212,7 +217,7 @@ impl Parts {
         })
     }
 
-    /// Those of another layout are neither the same, nor before or after.
+    /// Parts of different layouts are not equal, and have no order.
     fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, operation: CompareOp) -> PyResult<Bound<'py, PyAny>> {
         let py = other.py();
         guard(py, || {

@@ -1,4 +1,4 @@
-//! `Lease`: a leased node number and how it stands; and giving numbers back.
+//! `Lease`, the state of a leased node number, and the release of numbers.
 
 use crate::convert;
 use crate::error::{exception, guard, held};
@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A leased node number and how it stands, as it was when `ids.lease` was read.
+#[doc = doc!(Lease)]
 #[pyclass(frozen, eq, module = "frazil")]
 #[derive(PartialEq)]
 pub(crate) struct Lease {
@@ -25,7 +25,7 @@ pub(crate) struct Lease {
     left: Option<u64>,
 }
 
-/// The content of a lease's pickle; an error by its number and its text.
+/// The content of a lease's pickle, with an error as its number and text.
 type Fields = (u64, Option<i64>, String, String, bool, Option<(i32, String)>, Option<u64>);
 
 impl From<frazil::Lease> for Lease {
@@ -35,7 +35,7 @@ impl From<frazil::Lease> for Lease {
     }
 }
 
-/// The lease that a pickle holds.
+/// The lease of a pickle.
 #[pyfunction]
 #[pyo3(signature = (*fields))]
 pub(crate) fn _lease(py: Python<'_>, fields: Fields) -> PyResult<Lease> {
@@ -51,43 +51,43 @@ pub(crate) fn _lease(py: Python<'_>, fields: Fields) -> PyResult<Lease> {
 
 #[pymethods]
 impl Lease {
-    /// The node number: all node fields side by side.
+    #[doc = doc!(Lease node)]
     #[getter]
     fn node(&self) -> u64 {
         self.node
     }
 
-    /// The last instant whose IDs the lease covers as it stands, in UTC; None for a disposable number, which has no end.
+    #[doc = doc!(Lease bound)]
     #[getter]
     fn bound<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         guard(py, || self.bound_ms.map(|ms| convert::datetime(py, ms)).transpose())
     }
 
-    /// The store, without its credentials.
+    #[doc = doc!(Lease store)]
     #[getter]
     fn store(&self) -> &str {
         &self.store
     }
 
-    /// The namespace, which separates applications in the store.
+    #[doc = doc!(Lease namespace)]
     #[getter]
     fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// True if the last attempt to reach the store succeeded.
+    #[doc = doc!(Lease healthy)]
     #[getter]
     fn healthy(&self) -> bool {
         self.healthy
     }
 
-    /// Why it did not.
+    #[doc = doc!(Lease last_error)]
     #[getter]
     fn last_error(&self, py: Python<'_>) -> Option<PyErr> {
         self.last_error.as_ref().map(|error| exception(py, error))
     }
 
-    /// The number of disposable numbers that were left when this one was taken.
+    #[doc = doc!(Lease left)]
     #[getter]
     fn left(&self) -> Option<u64> {
         self.left
@@ -122,11 +122,11 @@ fn capital(flag: bool) -> &'static str {
     if flag { "True" } else { "False" }
 }
 
-/// Closes a handle, and waits for the store: up to 5 s, on the thread of a running event loop 2 ms, or as long as the caller says; then he is
-/// told if the store has not been.
+/// Closes a handle, and waits for the store: up to 5 s, on the thread of a running event loop 2 ms, or up to the caller's limit. A call with a
+/// limit raises an error if the release was not written.
 pub(crate) fn close<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let timeout = timeout(max)?;
-    // A given number has nothing to wait for.
+    // A fixed number needs no wait.
     let limit = Limit::new(py, timeout.or((!ids.is_leased()).then_some(Duration::ZERO)), || EVENT_LOOP_TIMEOUT)?;
     match limit.wait(py, |wait| ids.close_for(wait))? {
         Err(error) if timeout.is_some() => Err(limit.exception(py, error, "await ids.aclose()")),
@@ -165,13 +165,13 @@ pub(crate) fn enter_async<'py, M: Mint>(ids: &Bound<'py, M>) -> PyResult<Bound<'
     named(ids.py().import("frazil._async")?.call_method1("enter", (ids,))?, ids, "__aenter__")
 }
 
-/// Tells frazil that this process was restored from a snapshot.
+#[doc = doc!(restored)]
 #[pyfunction]
 pub(crate) fn restored() {
     frazil::restored();
 }
 
-/// Closes all that lease a number, and gives the numbers back within 0.5 s: for the end of a process. A signal waits until then.
+#[doc = doc!(close_all)]
 #[pyfunction]
 pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
     guard(py, || {
@@ -180,21 +180,20 @@ pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
     })
 }
 
-/// `close_on_sigterm()`: gives leased numbers back on SIGTERM, and then does what the program did before.
+#[doc = doc!(close_on_sigterm)]
 #[pyfunction]
 pub(crate) fn close_on_sigterm(py: Python<'_>) -> PyResult<()> {
     guard(py, || py.import("frazil._exit")?.call_method0("close_on_sigterm").map(drop))
 }
 
 /// Closes a handle that is dropped.
-pub(crate) fn give_back<I: Source>(ids: &I) {
+pub(crate) fn release_on_drop<I: Source>(ids: &I) {
     if !ids.is_leased() {
         return;
     }
-    // A destructor runs wherever the last reference goes, also while an exception is on its way, which what is called here would
-    // take for its own.
+    // A destructor may run while an exception is pending, which the calls below would take for their own.
     let drop_it = |py: Python<'_>| {
-        // SAFETY: the thread is attached; the three are kept for the call below, or null.
+        // SAFETY: the thread is attached; the three pointers are null, or kept for the call below.
         let on_its_way = unsafe {
             let (mut class, mut value, mut trace) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
             ffi::PyErr_Fetch(&mut class, &mut value, &mut trace);
@@ -203,10 +202,10 @@ pub(crate) fn give_back<I: Source>(ids: &I) {
         let limit = Limit::new(py, None, || EVENT_LOOP_TIMEOUT);
         let timeout = limit.map_or(EVENT_LOOP_TIMEOUT, |limit| limit.at_most(DROP_TIMEOUT));
         py.detach(|| drop(ids.close_for(timeout)));
-        // SAFETY: the thread is attached, and the three are what the call above gave.
+        // SAFETY: the thread is attached, and the three pointers are from the call above.
         unsafe { ffi::PyErr_Restore(on_its_way.0, on_its_way.1, on_its_way.2) };
     };
-    // An interpreter that is on its way out lets nobody wait.
+    // An ending interpreter does not wait.
     if held(|| Python::try_attach(drop_it)).is_none() {
         drop(ids.close_for(Duration::ZERO));
     }

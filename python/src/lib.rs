@@ -1,4 +1,23 @@
-//! `frazil._frazil`, the native part of the Python package: conversion only; the core decides.
+//! `frazil._frazil`, the native part of the Python package, which only converts values.
+
+#![allow(clippy::doc_lazy_continuation, reason = "the docstrings are Python's")]
+
+/// The documentation of a function, a class or a method, from the stub: `doc!(stats)`, `doc!(Snowflake batch)`. build.rs writes the files.
+macro_rules! doc {
+    ($name:ident) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".txt"))
+    };
+    ($class:ident $name:ident) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", stringify!($class), ".", stringify!($name), ".txt"))
+    };
+}
+
+/// The signature and the documentation of a method for CPython.
+macro_rules! c_doc {
+    ($signature:literal, $class:ident $name:ident) => {
+const { c_text(concat!($signature, "\n--\n\n", doc!($class $name), "\0")) }
+    };
+}
 
 mod convert;
 mod error;
@@ -19,9 +38,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use snowflake::Snowflake;
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 
-/// Runs the command line with the arguments after the program's name; the exit status.
+#[doc = doc!(cli)]
 #[pyfunction]
 #[pyo3(signature = (arguments, /))]
 fn cli(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<i32> {
@@ -31,13 +50,13 @@ fn cli(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<i32> {
 /// 64-bit, time-ordered, globally unique IDs.
 #[pymodule(gil_used = false)]
 fn _frazil(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // A thread may import it while the interpreter ends.
+    // A thread may import the module while the interpreter ends.
     error::held(|| fill(module))
 }
 
 fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    // Before all else: classes that a subinterpreter has made are nobody's once it is gone.
+    // Checked first, because classes of a subinterpreter become invalid when it ends.
     only_in_the_main_interpreter(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::export(module)?;
@@ -58,7 +77,7 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lease::close_all, module)?)?;
     module.add_function(wrap_pyfunction!(lease::close_on_sigterm, module)?)?;
     module.add_function(wrap_pyfunction!(lease::restored, module)?)?;
-    // Not with `add`, which would make them the package's own names: these are in modules of their own.
+    // Not added with `add`, which would export them from the package, because they are in separate modules.
     module.setattr("ObjectId", py.get_type::<object_id::ObjectId>())?;
     module.setattr("uuid_time", wrap_pyfunction!(uuid::uuid_time, module)?)?;
     module.setattr("uuid4", wrap_pyfunction!(uuid::uuid4, module)?)?;
@@ -67,6 +86,7 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.setattr("uuid7_min", wrap_pyfunction!(uuid::uuid7_min, module)?)?;
     module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
     module.setattr("_ids", wrap_pyfunction!(layout::many::_ids, module)?)?;
+    module.setattr("_texts", wrap_pyfunction!(layout::arrow::_texts, module)?)?;
     module.setattr("_lease", wrap_pyfunction!(lease::_lease, module)?)?;
     module.setattr("_open_pickled", wrap_pyfunction!(snowflake::pickled::_open_pickled, module)?)?;
     module.setattr("_reopen", wrap_pyfunction!(snowflake::pickled::_reopen, module)?)?;
@@ -74,7 +94,7 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     once(py)
 }
 
-/// At the interpreter's exit.
+/// Runs at the interpreter's exit.
 #[pyfunction]
 fn exit(py: Python<'_>) -> PyResult<()> {
     lease::close_all(py)?;
@@ -82,29 +102,33 @@ fn exit(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// The part that a second import, of a program that has purged `sys.modules`, leaves as it is.
+/// The initialisation that a second import does not repeat, in a program that has purged `sys.modules`.
 fn once(py: Python<'_>) -> PyResult<()> {
     static DONE: PyOnceLock<()> = PyOnceLock::new();
     DONE.get_or_try_init(py, || {
         event::log(py)?;
-        next::export_text::<Snowflake>(
-            py,
-            c"text($self, format, /)\n--\n\nA new ID as text of a fixed width: \"decimal\", \"base62\", \"base32\" or \"hex\".",
-        )?;
-        next::export::<Snowflake>(py, c"next($self, /, *, timeout=None)\n--\n\nThe next ID. Waits as the policies say.")?;
-        next::export::<Numbers>(py, c"next($self, /, *, timeout=None)\n--\n\nThe next number. Waits as the spec says.")?;
-        // What it does at the program's end comes after what the program registers from here on.
+        next::export_text::<Snowflake>(py, c_doc!("text($self, format, /)", Snowflake text))?;
+        next::export::<Snowflake>(py, c_doc!("next($self, /, *, timeout=None)", Snowflake next))?;
+        next::export::<Numbers>(py, c_doc!("next($self, /, *, timeout=None)", Numbers next))?;
+        // The exit function runs after those that the program registers later.
         let exit = wrap_pyfunction!(exit, py)?;
         py.import("atexit")?.call_method1("register", (exit,)).map(drop)
     })
     .map(drop)
 }
 
+const fn c_text(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("a docstring has a NUL"),
+    }
+}
+
 /// # Errors
-/// ImportError in a subinterpreter, also one that is the first to import the module.
+/// ImportError in a subinterpreter, also if it is the first to import the module.
 fn only_in_the_main_interpreter(py: Python<'_>) -> PyResult<()> {
     const WHY: &str = "frazil's native module is for a process's main interpreter, and this is a subinterpreter. \
-                       Import it there; under mod_wsgi say: WSGIApplicationGroup %{GLOBAL}";
+                       Import it there; under mod_wsgi use: WSGIApplicationGroup %{GLOBAL}";
     // SAFETY: the thread is attached.
     let number = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
     match number {

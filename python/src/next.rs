@@ -1,8 +1,9 @@
-//! The hot calls: the next ID, and filling memory with IDs; the same for generators and for numbers that are prepared ahead.
+//! The hot calls of generators and prefetched numbers: the next ID, and filling memory with IDs.
 //!
-//! They first try without a wait, holding the GIL. Only a call that must wait lets the GIL go.
+//! They first try without a wait, holding the GIL. Only a call that must wait releases the GIL.
 
 pub(crate) mod mint;
+pub(crate) mod source;
 
 use crate::convert;
 use crate::error::{OrRaise, exception, guard, guard_short, held, refuse};
@@ -18,13 +19,13 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Up to so many IDs are a matter of microseconds, for which the GIL is not let go.
+/// The number of IDs up to which a batch takes microseconds, and does not release the GIL.
 const AT_ONCE: usize = 4096;
 
 /// The next ID.
 ///
-/// Inlined: `PyResult` is nine words, and a processor that reads them in larger pieces than they were written in waits until the writes are
-/// done, a tenth of an ID's time.
+/// Inlined, because `PyResult` has nine words. A processor that reads them in larger pieces than they were written waits for the writes, which
+/// takes a tenth of an ID's time.
 #[inline(always)]
 pub(crate) fn next_id<I: Source>(py: Python<'_>, ids: &I) -> PyResult<Id> {
     ids.next_id_for(Duration::ZERO).or_else(|error| next_after(py, ids, &error))
@@ -40,7 +41,7 @@ fn next_after<I: Source>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id>
     }
 }
 
-/// The next ID, which may have to be waited for.
+/// The next ID, with a wait if needed.
 #[cold]
 fn next_within<I: Source>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> PyResult<Id> {
     let limit = Limit::new(py, timeout, || ids.event_loop_timeout())?;
@@ -48,7 +49,7 @@ fn next_within<I: Source>(py: Python<'_>, ids: &I, timeout: Option<Duration>) ->
     loop {
         let id = limit.wait(py, |wait| ids.next_id_for(wait))?.map_err(|error| limit.exception(py, error, "await ids.anext()"))?;
         written.add(1);
-        // The ID has waited for the GIL. Where the process is another one by now, it belongs to the one before.
+        // Taking the GIL may have waited. If the process was copied or forked in that time, the ID belongs to the original.
         if written.count() == 1 {
             return Ok(id);
         }
@@ -61,7 +62,7 @@ pub(crate) fn anext<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, P
     finish(Call::new(timeout(max)?, move |wait| shared.next_id_for(wait), |py, id| id.get().into_py_any(py)), ids, "anext")
 }
 
-/// A list of so many IDs: all or nothing.
+/// A list of `count` IDs: all or nothing.
 pub(crate) fn batch<'py, I: Source>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
     let mut batch = vec![0; self::count(ids, count)?];
     fill(count.py(), ids, &mut batch, timeout(max)?, |_| 0)?;
@@ -88,12 +89,12 @@ fn count<I: Source>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(number)
 }
 
-/// Fills an object's buffer; how many IDs it holds.
+/// Fills an object's buffer and returns the number of IDs.
 pub(crate) fn fill_buffer<I: Source>(ids: &I, buffer: &Bound<'_, PyAny>, max: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
     fill_memory(ids, buffer, max, |written| written)
 }
 
-/// A numpy array of so many IDs: all or nothing.
+/// A numpy array of `count` IDs: all or nothing.
 pub(crate) fn array<'py, I: Source>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let array = convert::new_array(count.py(), self::count(ids, count)?)?;
     fill_memory(ids, &array, max, |_| 0)?;
@@ -107,16 +108,16 @@ fn fill_memory<I: Source>(
     counted: impl Fn(usize) -> usize,
 ) -> PyResult<usize> {
     let max = timeout(max)?;
-    let view = convert::buffer(buffer)?;
-    let (start, count) = convert::int64s(&view, buffer)?;
-    // SAFETY: `start` is aligned and points to `count` writable i64, initialised or not, that stay where they are while `view` is
-    // held; that nobody else uses them meanwhile is the caller's part, as documented.
+    let view = convert::buffer("buffer", buffer)?;
+    let (start, count) = convert::int64s("buffer", &view, buffer)?;
+    // SAFETY: `start` is aligned and points to `count` writable i64, initialised or not, which stay valid while `view` is
+    // held. By the documentation, the caller ensures that no other thread uses them during the call.
     let memory = unsafe { std::slice::from_raw_parts_mut(start.cast::<MaybeUninit<i64>>(), count) };
     fill(buffer.py(), ids, memory, max, counted)?;
     Ok(count)
 }
 
-/// Fills memory with IDs; `counted` is how many of those that are there the exception's `written` counts.
+/// Fills memory with IDs. `counted` converts the number of written IDs for the exception's `written`.
 fn fill<I: Source, T: From<Id> + Send>(
     py: Python<'_>,
     ids: &I,
@@ -125,7 +126,7 @@ fn fill<I: Source, T: From<Id> + Send>(
     counted: impl Fn(usize) -> usize,
 ) -> PyResult<()> {
     let raise = |raised: PyErr, written| {
-        // Also of what is no error of the core.
+        // Also for exceptions that are not errors of the core.
         let counted = raised.value(py).setattr("written", counted(written));
         counted.err().unwrap_or(raised)
     };
@@ -143,7 +144,7 @@ fn fill<I: Source, T: From<Id> + Send>(
         return Ok(());
     }
     let limit = Limit::new(py, timeout, || ids.event_loop_timeout())?;
-    // Once; and once more in a child that a signal's handler has forked meanwhile.
+    // Runs once, and again in a child that a signal handler has forked during the call.
     while written.count() < buffer.len() {
         let rest = &mut buffer[written.count()..];
         let all = rest.len();
@@ -157,18 +158,18 @@ fn fill<I: Source, T: From<Id> + Send>(
     Ok(())
 }
 
-/// Puts `next` on the class; `doc` begins with its signature.
+/// Adds `next` to the class; `doc` begins with its signature.
 pub(crate) fn export<M: Mint>(py: Python<'_>, doc: &'static CStr) -> PyResult<()> {
     let next = ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: next::<M> };
     export_method::<M>(py, c"next", next, ffi::METH_FASTCALL | ffi::METH_KEYWORDS, doc)
 }
 
-/// Puts `text` on the class; `doc` begins with its signature.
+/// Adds `text` to the class; `doc` begins with its signature.
 pub(crate) fn export_text<M: Mint>(py: Python<'_>, doc: &'static CStr) -> PyResult<()> {
     export_method::<M>(py, c"text", ffi::PyMethodDefPointer { PyCFunction: text::<M> }, ffi::METH_O, doc)
 }
 
-/// Puts a function of CPython on the class, with the object as its `self`: it costs about half of what a method of pyo3 does.
+/// Adds a function of CPython to the class, with the object as its `self`. It costs about half of a method of pyo3.
 fn export_method<M: Mint>(
     py: Python<'_>,
     name: &'static CStr,
@@ -218,7 +219,7 @@ unsafe extern "C" fn next<M: Mint>(
     if count == 0 && names.is_null() {
         int_or_raise(py, guard_short(py, || next_id(py, ids)))
     } else {
-        // SAFETY: these are what CPython gave.
+        // SAFETY: the arguments are those that CPython passed.
         unsafe { next_with(py, ids, arguments, count, names) }
     }
 }
@@ -234,7 +235,7 @@ unsafe fn next_with<I: Source>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller passes CPython's arguments.
     int_or_raise(py, guard(py, || next_within(py, ids, unsafe { only_timeout(py, arguments, count, names)? })))
 }
 
@@ -250,8 +251,8 @@ fn int_or_raise(py: Python<'_>, next: PyResult<Id>) -> *mut ffi::PyObject {
 /// The arguments of `next`.
 ///
 /// # Safety
-/// As CPython calls a `METH_FASTCALL | METH_KEYWORDS` function: there are `count` arguments, and behind them one for each of `names`,
-/// which is a tuple.
+/// The arguments are those of a `METH_FASTCALL | METH_KEYWORDS` function: `count` values, followed by one for each of `names`, which is a
+/// tuple.
 #[cold]
 unsafe fn only_timeout(
     py: Python<'_>,
@@ -262,14 +263,14 @@ unsafe fn only_timeout(
     if count != 0 {
         return refuse(py, ErrorKind::WrongType, format!("next() takes no arguments but timeout=, not {count}"));
     }
-    // SAFETY: without arguments there are names.
+    // SAFETY: without positional arguments `names` is a tuple.
     let names = unsafe { Borrowed::from_ptr(py, names).cast_unchecked::<PyTuple>() };
     let mut limit = None;
     for (at, name) in names.iter().enumerate() {
         if name.ne("timeout")? {
             return refuse(py, ErrorKind::WrongType, format!("next() takes no {name}=, only timeout="));
         }
-        // SAFETY: there is a value for each name.
+        // SAFETY: CPython passes a value for each name.
         let value = unsafe { Borrowed::from_ptr(py, *arguments.add(at)) };
         limit = timeout(Some(&value))?;
     }

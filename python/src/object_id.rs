@@ -6,9 +6,7 @@ use frazil::ErrorKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
 
-/// MongoDB's ObjectId: without an argument a new one, else from its 24 hexadecimal digits or its 12 bytes.
-///
-/// Immutable, and safe to share between threads. Sorts like its text.
+#[doc = doc!(ObjectId)]
 #[pyclass(frozen, eq, ord, hash, module = "frazil.objectid")]
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectId(frazil::ObjectId);
@@ -24,45 +22,45 @@ impl ObjectId {
         })
     }
 
-    /// The smallest ObjectId of the second that holds an instant: `_id >= min_id(t)` in a query.
+    #[doc = doc!(ObjectId min_id)]
     #[staticmethod]
     #[pyo3(signature = (time, /))]
     fn min_id(time: &Bound<'_, PyAny>) -> PyResult<Self> {
         guard(time.py(), || Ok(ObjectId(frazil::ObjectId::min_id(unix_ms("time", time)?).or_raise(time.py())?)))
     }
 
-    /// The largest ObjectId of the second that holds an instant: `_id <= max_id(t)` in a query.
+    #[doc = doc!(ObjectId max_id)]
     #[staticmethod]
     #[pyo3(signature = (time, /))]
     fn max_id(time: &Bound<'_, PyAny>) -> PyResult<Self> {
         guard(time.py(), || Ok(ObjectId(frazil::ObjectId::max_id(unix_ms("time", time)?).or_raise(time.py())?)))
     }
 
-    /// The second in which it was made, in UTC.
+    #[doc = doc!(ObjectId time)]
     #[getter]
     fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guard(py, || convert::datetime(py, self.0.unix_ms()))
     }
 
-    /// The 40 bits that tell processes apart.
+    #[doc = doc!(ObjectId random)]
     #[getter]
     fn random(&self, py: Python<'_>) -> PyResult<u64> {
         guard(py, || Ok(self.0.random()))
     }
 
-    /// The counter within the process, 24 bits.
+    #[doc = doc!(ObjectId counter)]
     #[getter]
     fn counter(&self, py: Python<'_>) -> PyResult<u32> {
         guard(py, || Ok(self.0.counter()))
     }
 
-    /// The first 24 bits of `random`, where older drivers wrote a number of the machine.
+    #[doc = doc!(ObjectId machine)]
     #[getter]
     fn machine(&self, py: Python<'_>) -> PyResult<u32> {
         guard(py, || Ok(self.0.machine()))
     }
 
-    /// The last 16 bits of `random`, where older drivers wrote the process ID.
+    #[doc = doc!(ObjectId process)]
     #[getter]
     fn process(&self, py: Python<'_>) -> PyResult<u16> {
         guard(py, || Ok(self.0.process()))

@@ -6,13 +6,15 @@ use pyo3::types::{PyDict, PyTuple};
 
 macro_rules! stats {
     ($($field:ident: $type:ty,)*) => {
-        /// The counts of a generator or a segment in this process when it was asked. None where a value means nothing.
+        #[doc = doc!(Stats)]
         #[pyclass(frozen, eq, get_all, module = "frazil")]
         #[derive(PartialEq)]
         pub(crate) struct Stats {
+            #[doc = doc!(Stats kind)]
             kind: &'static str,
+            #[doc = doc!(Stats spec)]
             spec: String,
-            $($field: $type,)*
+            $(#[doc = doc!(Stats $field)] $field: $type,)*
         }
 
         impl From<frazil::Stats> for Stats {
@@ -56,7 +58,7 @@ stats! {
 
 #[pymethods]
 impl Stats {
-    /// All values that mean something, by the names of the attributes.
+    #[doc = doc!(Stats as_dict)]
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
             let values = PyDict::new(py);
@@ -78,14 +80,20 @@ impl Stats {
     }
 }
 
-/// A row of the table from which exporters take names.
+#[doc = doc!(Metric)]
 #[pyclass(frozen, get_all, module = "frazil")]
 pub(crate) struct Metric {
+    #[doc = doc!(Metric field)]
     field: &'static str,
+    #[doc = doc!(Metric prometheus)]
     prometheus: &'static str,
+    #[doc = doc!(Metric opentelemetry)]
     opentelemetry: &'static str,
+    #[doc = doc!(Metric unit)]
     unit: &'static str,
+    #[doc = doc!(Metric is_counter)]
     is_counter: bool,
+    #[doc = doc!(Metric help)]
     help: &'static str,
 }
 
@@ -105,9 +113,9 @@ pub(crate) fn metrics(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     PyTuple::new(py, rows.collect::<PyResult<Vec<_>>>()?)
 }
 
-/// The counts of every open generator and segment of this process, sorted by kind and spec.
+#[doc = doc!(stats)]
 #[pyfunction]
 pub(crate) fn stats(py: Python<'_>) -> PyResult<Vec<Stats>> {
-    // A generator whose last handle goes meanwhile is closed here.
+    // A generator whose last handle is dropped during the call is closed here.
     guard(py, || Ok(py.detach(frazil::stats).into_iter().map(Stats::from).collect()))
 }

@@ -10,13 +10,13 @@ use pyo3::types::{PyBytes, PyInt, PyString, PyType};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;
 
-/// `uuid4()`: a new version 4 UUID, 122 random bits from the operating system.
+#[doc = doc!(uuid4)]
 #[pyfunction]
 pub(crate) fn uuid4(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     guard_short(py, || object(py, frazil::uuid4().or_raise(py)?))
 }
 
-/// `uuid7(time=None, /)`: a new version 7 UUID, the time in ms and random bits; strictly increasing within the process, unless a time is given.
+#[doc = doc!(uuid7)]
 #[pyfunction]
 #[pyo3(signature = (time=None, /))]
 pub(crate) fn uuid7<'py>(py: Python<'py>, time: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
@@ -29,7 +29,7 @@ pub(crate) fn uuid7<'py>(py: Python<'py>, time: Option<&Bound<'py, PyAny>>) -> P
     })
 }
 
-/// `uuid7_min(time, /)`: the smallest version 7 UUID of the millisecond that holds an instant: `id >= uuid7_min(t)` in a query.
+#[doc = doc!(uuid7_min)]
 #[pyfunction]
 #[pyo3(signature = (time, /))]
 pub(crate) fn uuid7_min<'py>(time: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -37,7 +37,7 @@ pub(crate) fn uuid7_min<'py>(time: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     guard(py, || object(py, frazil::uuid7_min(unix_ms("time", time)?).or_raise(py)?))
 }
 
-/// `uuid7_max(time, /)`: the largest version 7 UUID of the millisecond that holds an instant: `id <= uuid7_max(t)` in a query.
+#[doc = doc!(uuid7_max)]
 #[pyfunction]
 #[pyo3(signature = (time, /))]
 pub(crate) fn uuid7_max<'py>(time: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -45,7 +45,7 @@ pub(crate) fn uuid7_max<'py>(time: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     guard(py, || object(py, frazil::uuid7_max(unix_ms("time", time)?).or_raise(py)?))
 }
 
-/// `uuid_time(id, /)`: the time in a UUID of version 7, 6 or 1.
+#[doc = doc!(uuid_time)]
 #[pyfunction]
 #[pyo3(signature = (id, /))]
 pub(crate) fn uuid_time<'py>(id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -59,10 +59,10 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     Ok(class.bind(py))
 }
 
-/// A `uuid.UUID`, put together without its constructor, whose Python code takes seven times as long as all the rest.
+/// Makes a `uuid.UUID` without its constructor, whose Python code takes seven times as long as everything else.
 fn object(py: Python<'_>, id: frazil::Uuid) -> PyResult<Bound<'_, PyAny>> {
     static MAKER: PyOnceLock<Option<Maker>> = PyOnceLock::new();
-    // Importing the module, and the constructor, run code of Python.
+    // Importing the module, and the constructor, run Python code.
     match convert::once(py, &MAKER, || held(|| Maker::new(py)))? {
         Some(maker) => maker.object(py, id),
         None => held(|| class(py)?.call1((py.None(), PyBytes::new(py, id.as_bytes())))),
@@ -86,16 +86,16 @@ struct Maker {
 }
 
 impl Maker {
-    /// `None` where the class is made of something else than in CPython 3.11 to 3.14.
+    /// `None` if the class is built differently from CPython 3.11 to 3.14.
     fn new(py: Python<'_>) -> PyResult<Option<Self>> {
         let class = class(py)?;
         let slots = class.getattr_opt("__slots__")?.and_then(|slots| slots.extract::<Vec<String>>().ok());
-        // An object of another base is not made by allocating it alone.
+        // Objects with another base need more than an allocation.
         let is_plain = class.bases().eq((py.get_type::<PyAny>(),))?;
         if !is_plain || slots.is_none_or(|slots| slots != ["int", "is_safe", "__weakref__"]) {
             return Ok(None);
         }
-        // SAFETY: the class is a type object, and a slot of this number holds a function of this type, or null.
+        // SAFETY: the class is a type object, and this slot contains a function of this type, or null.
         let allocate = unsafe {
             let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_alloc);
             std::mem::transmute::<*mut c_void, Option<ffi::allocfunc>>(slot)
@@ -110,7 +110,7 @@ impl Maker {
 
     fn object<'py>(&self, py: Python<'py>, id: frazil::Uuid) -> PyResult<Bound<'py, PyAny>> {
         let int = self.ints.of(py, id.as_u128())?;
-        // SAFETY: it is the class's own function; the result is a new reference, or null with an exception set.
+        // SAFETY: the function belongs to the class; the result is a new reference, or null with an exception set.
         let object = unsafe { Bound::from_owned_ptr_or_err(py, (self.allocate)(self.class.bind(py).as_type_ptr(), 0))? };
         self.int.set(&object, &int)?;
         self.is_safe.set(&object, self.unknown.bind(py))?;
@@ -121,7 +121,7 @@ impl Maker {
 impl Slot {
     fn of(class: &Bound<'_, PyType>, name: &str) -> PyResult<Option<Self>> {
         let descriptor = class.getattr(name)?;
-        // SAFETY: a type object's slot of this number holds a function of this type, or null.
+        // SAFETY: this slot of a type object contains a function of this type, or null.
         let set = unsafe {
             let slot = ffi::PyType_GetSlot(descriptor.get_type().as_type_ptr(), ffi::Py_tp_descr_set);
             std::mem::transmute::<*mut c_void, Option<ffi::descrsetfunc>>(slot)
@@ -130,7 +130,7 @@ impl Slot {
     }
 
     fn set(&self, object: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        // SAFETY: it is the descriptor's own function, which checks the object's class; all three objects are alive.
+        // SAFETY: the function belongs to the descriptor, and checks the object's class; all three objects are alive.
         let status = unsafe { (self.set)(self.descriptor.as_ptr(), object.as_ptr(), value.as_ptr()) };
         if status == 0 { Ok(()) } else { Err(PyErr::fetch(object.py())) }
     }
@@ -138,8 +138,9 @@ impl Slot {
 
 /// Makes an `int` of 128 bits.
 ///
-/// The stable ABI of CPython 3.11 has no function for it, and `int.from_bytes` takes twice as long as what it ends in. So that is looked
-/// up by its name: the public function of 3.13 and later, or the private one of 3.11 and 3.12, which change no more.
+/// The stable ABI of CPython 3.11 has no function for it, and `int.from_bytes` takes twice as long as the function that it calls. So the
+/// inner function is looked up by its name: the public one of 3.13 and later, or the private one of 3.11 and 3.12, which do not change any
+/// more.
 enum Ints {
     Public(FromNativeBytes),
     Private(FromByteArray),
@@ -147,9 +148,9 @@ enum Ints {
     Called(Py<PyAny>),
 }
 
-/// `PyLong_FromUnsignedNativeBytes`: of memory, its size, and flags, of which -1 is the machine's byte order.
+/// `PyLong_FromUnsignedNativeBytes`, with memory, its size, and flags, of which -1 is the machine's byte order.
 type FromNativeBytes = unsafe extern "C" fn(*const u8, usize, c_int) -> *mut ffi::PyObject;
-/// `_PyLong_FromByteArray`: of memory, its size, whether its order is little-endian, whether it is signed.
+/// `_PyLong_FromByteArray`, with memory, its size, whether it is little-endian, and whether it is signed.
 type FromByteArray = unsafe extern "C" fn(*const u8, usize, c_int, c_int) -> *mut ffi::PyObject;
 
 impl Ints {
@@ -170,11 +171,11 @@ impl Ints {
         let int = match self {
             // SAFETY: the memory has this size.
             Ints::Public(make) => unsafe { make(bytes.as_ptr(), bytes.len(), -1) },
-            // SAFETY: the same.
+            // SAFETY: the memory has this size.
             Ints::Private(make) => unsafe { make(bytes.as_ptr(), bytes.len(), cfg!(target_endian = "little").into(), 0) },
             Ints::Called(from_bytes) => return from_bytes.bind(py).call1((PyBytes::new(py, &number.to_be_bytes()), "big")),
         };
-        // SAFETY: a new reference, or null with an exception set.
+        // SAFETY: the result is a new reference, or null with an exception set.
         unsafe { Bound::from_owned_ptr_or_err(py, int) }
     }
 }

@@ -1,4 +1,4 @@
-//! Waits in Python, and what ends them sooner: the call's `timeout=`, a running event loop, a signal's handler.
+//! Waits in Python, which a `timeout=`, a running event loop or a signal handler may end.
 
 mod pending;
 
@@ -14,13 +14,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 thread_local! {
-    /// The number of calls that wait on this thread, the main one: one within a handler of the log that another has called.
+    /// The number of calls that wait on this thread, the main one. They are nested if a handler of the log makes a call.
     static WAITS: Cell<usize> = const { Cell::new(0) };
-    /// The end of the innermost of them.
+    /// The exception that ends the innermost call.
     static INTERRUPT: Cell<Option<PyErr>> = const { Cell::new(None) };
 }
 
-/// Ends the call that waits on this thread with an exception; returns one that no call raises.
+/// Ends the call that waits on this thread with an exception. Returns the exception if no call waits.
 pub(crate) fn interrupt(error: PyErr) -> Option<PyErr> {
     if WAITS.get() == 0 { Some(error) } else { INTERRUPT.replace(Some(error)) }
 }
@@ -45,7 +45,7 @@ impl Drop for Waiting {
 #[derive(Clone, Copy)]
 pub(crate) struct Limit {
     max: Duration,
-    /// True if the limit is there because the call would hold up an event loop.
+    /// True if the limit is that of a running event loop.
     for_loop: bool,
 }
 
@@ -63,7 +63,7 @@ impl Limit {
         self.max.min(max)
     }
 
-    /// Makes a call that may wait, without the GIL. What a signal's handler raises meanwhile ends it, and is raised.
+    /// Makes a call that may wait, without the GIL. An exception of a signal handler ends the call, and is raised.
     pub(crate) fn wait<T: Send>(
         self,
         py: Python<'_>,
@@ -73,22 +73,23 @@ impl Limit {
             return Ok(py.detach(|| call(self.max.into())));
         }
         let (raised, _waiting) = (OnceLock::new(), Waiting::new());
-        let told = || INTERRUPT.take().is_some_and(|error| raised.set(error).is_ok());
-        let interrupted =
-            || raised.get().is_some() || told() || Python::attach(|py| py.check_signals()).is_err_and(|error| raised.set(error).is_ok());
+        let interrupted = || INTERRUPT.take().is_some_and(|error| raised.set(error).is_ok());
+        let interrupted = || {
+            raised.get().is_some() || interrupted() || Python::attach(|py| py.check_signals()).is_err_and(|error| raised.set(error).is_ok())
+        };
         let result = py.detach(|| {
             let result = call(Wait::until(self.max, &interrupted));
-            told();
-            // What came all the same is dropped here, which may take a while.
+            interrupted();
+            // Drops a result that arrived anyway, which may take a while.
             raised.get().is_none().then_some(result)
         });
         match (raised.into_inner(), result) {
             (None, Some(result)) => Ok(result),
-            (raised, _) => Err(raised.expect("it is why there is no result")),
+            (raised, _) => Err(raised.expect("the wait was ended by an exception")),
         }
     }
 
-    /// The exception of a call that failed; where a longer wait helps, it says how to have that.
+    /// The exception of a call that failed, with the remedy if a longer wait helps.
     pub(crate) fn exception(self, py: Python<'_>, error: Error, instead: &str) -> PyErr {
         let remedy = match self.for_loop {
             true => format!(
@@ -101,10 +102,10 @@ impl Limit {
     }
 }
 
-/// The remedy of a call that has waited for as long as its caller said.
+/// The remedy for a call that reached its caller's limit.
 pub(crate) const LONGER: &str = "a longer timeout=, or none";
 
-/// A call's `timeout=`: `None` where it says nothing.
+/// The `timeout=` of a call; `None` if it has none.
 pub(crate) fn timeout(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
     value.filter(|value| !value.is_none()).map(convert::seconds).transpose()
 }
@@ -112,14 +113,14 @@ pub(crate) fn timeout(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Durat
 /// Returns whether an event loop runs in this thread.
 fn runs_loop(py: Python<'_>) -> PyResult<bool> {
     let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
-    // trio says there that it runs in this thread.
+    // trio marks there that it runs in this thread.
     let said = modules.get_item("sniffio")?.map(|sniffio| sniffio.getattr_opt("thread_local")).transpose()?.flatten();
     if let Some(name) = said.map(|said| said.getattr_opt("name")).transpose()?.flatten()
         && !name.is_none()
     {
         return Ok(true);
     }
-    // A program that has not imported asyncio, or is about to, runs no loop of it, and need not load it.
+    // A program that has not imported asyncio runs no loop of it, so it is not imported here.
     let Some(asyncio) = modules.get_item("asyncio")? else { return Ok(false) };
     match asyncio.getattr_opt("_get_running_loop")?.filter(|running| !running.is_none()) {
         Some(running) => Ok(!running.call0()?.is_none()),
@@ -127,11 +128,11 @@ fn runs_loop(py: Python<'_>) -> PyResult<bool> {
     }
 }
 
-/// Returns whether signals' handlers run in this thread. Others need not come back to the interpreter while they wait, which at its end
-/// would not let them go.
+/// Returns whether signal handlers run in this thread. Other threads need not attach to the interpreter while they wait, which would block them
+/// when it ends.
 fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import("threading")?;
-    // The public way runs code of Python, where another thread may take the GIL, and with it the interpreter's end.
+    // The public function runs Python code, during which another thread may take the GIL, and end the interpreter.
     let main = threading.getattr_opt("_main_thread")?.map(|main| main.getattr_opt("_ident")).transpose()?.flatten();
     let main = main.map_or_else(|| threading.call_method0("main_thread")?.getattr("ident"), Ok)?;
     threading.call_method0("get_ident")?.eq(main)

@@ -59,7 +59,7 @@ def check_applications(app_configs: Any, **_: object) -> list[checks.CheckMessag
         return []
     found: list[checks.CheckMessage] = []
     for app in apps.get_app_configs():
-        # Those that others wrote know why; `startapp` wrote it into every new application up to Django 5.2.
+        # Applications of others set it on purpose. `startapp` wrote it into every new application up to Django 5.2.
         own = type(app).default_auto_field is not AppConfig.default_auto_field
         if not own or {"site-packages", "dist-packages"} & set(Path(app.path).parts):
             continue
@@ -154,7 +154,7 @@ def _narrow_columns(connection: Any, cursor: Any, table: str) -> dict[str, str]:
     """Returns the columns of a table that cannot hold an ID, each with its type."""
     if connection.vendor == "sqlite":
         cursor.execute(f"PRAGMA table_info({connection.ops.quote_name(table)})")
-        # Of this type exactly: SQLite's row number.
+        # Only a key of exactly this type is SQLite's row number.
         return {name: "INTEGER PRIMARY KEY" for _, name, kind, _, _, key in cursor.fetchall() if key and kind.upper() == "INTEGER"}
     narrow: dict[str, str] = {}
     for column in connection.introspection.get_table_description(cursor, table):

@@ -43,7 +43,7 @@ class SnowflakeAutoField(_BigAutoField):
     by a Decimal with a fraction.
     """
 
-    # What migrations write, wherever the class lies.
+    # The module that migrations name, wherever the class is defined.
     __module__ = "frazil.django"
     description = _("Snowflake ID")
     # A number of numpy cannot be compared with Django's empty list.
@@ -64,7 +64,7 @@ class SnowflakeAutoField(_BigAutoField):
 
     def contribute_to_class(self, cls: type[models.Model], name: str, **options: Any) -> None:  # type: ignore[override]
         if cls.__module__ == "django.db.migrations.recorder":
-            # Django's list of applied migrations: no migration can change its table, whose key may be a 32-bit counter.
+            # Django's list of applied migrations. No migration can change its table, whose key may be a 32-bit counter.
             _BigAutoField(verbose_name="ID", primary_key=True, auto_created=True).contribute_to_class(cls, name)
             return
         super().contribute_to_class(cls, name, **options)
@@ -87,7 +87,7 @@ class SnowflakeAutoField(_BigAutoField):
             raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
 
     def get_prep_value(self, value: Any) -> Any:
-        # int() would cut a float, and a Decimal with a fraction.
+        # int() would truncate a float, and a Decimal with a fraction.
         value = integral(value)
         if value is not None and not isinstance(value, (int, str, Promise)):
             value = exact(value)

@@ -14,5 +14,5 @@ class SnowflakeFilter(Filter):  # type: ignore[misc]  # django-filter has no typ
     field_class = SnowflakeFormField
 
 
-# django-filter's own would be a NumberFilter: a number of any size, with a fraction or not, which no lookup of a key can take.
+# django-filter itself would use a NumberFilter for a number of any size, also with a fraction, which no lookup of a key accepts.
 filterset.FILTER_FOR_DBFIELD_DEFAULTS[SnowflakeAutoField] = {"filter_class": SnowflakeFilter}

@@ -29,7 +29,7 @@ def number_format(value: Any, decimal_pos: int | None = None, use_l10n: bool | N
     return _number_format(value, decimal_pos, use_l10n, force_grouping)
 
 
-# Templates and the admin localize a value without its field: its type is all that they see.
+# Templates and the admin localize a value without its field, so they see only its type.
 formats.number_format = number_format
 
 

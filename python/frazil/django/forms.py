@@ -35,5 +35,5 @@ class SnowflakeFormField(forms.Field):
             raise ValidationError(self.error_messages["invalid"], code="invalid") from error
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
-        # No <input type=number>: its value in a script is a rounded number.
+        # No <input type=number>, because a script reads its value as a rounded number.
         return {**super().widget_attrs(widget), "inputmode": "numeric"}

@@ -83,7 +83,7 @@ def _open() -> frazil.Snowflake:
     with _lock:
         if _snowflake is None:
             line, options = _setting()
-            # Without a limit of its own the call would wait for 2 ms only in a notebook's event loop.
+            # Without an explicit limit, the call would wait only 2 ms in a notebook's event loop.
             opened = frazil.Snowflake(line, timeout=math.inf, **options)
             if _forked and (opened.lease is None or opened.lease.store == "memory"):
                 raise frazil.errors.ForkedError(

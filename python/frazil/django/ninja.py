@@ -22,7 +22,7 @@ def _is_outside(info: ValidationInfo) -> bool:
 
 
 _Key = Annotated[int, _Id(_is_outside)]
-# In a response the rows themselves.
+# Responses pass the rows themselves.
 _KeyOfRow = Annotated[_Key, BeforeValidator(lambda value: getattr(value, "pk", value))]
 
 

@@ -43,7 +43,7 @@ class SnowflakeQuerySet(models.QuerySet[Any]):
     """A queryset with `created_between`."""
 
     def created_between(self, start: datetime.datetime | None, end: datetime.datetime | None) -> SnowflakeQuerySet:
-        """The rows that were created from `start` on and before `end`: as the function of this name."""
+        """The rows that were created from `start` on and before `end`, like the function `created_between`."""
         return self.filter(created_between(start, end))
 
 
@@ -63,8 +63,8 @@ class SnowflakeManager(_Manager):
     """
 
     def created_between(self, start: datetime.datetime | None, end: datetime.datetime | None) -> SnowflakeQuerySet:
-        """The rows that were created from `start` on and before `end`: as the function of this name."""
-        # Also of the queryset of another class that `from_queryset` has put in the place of ours.
+        """The rows that were created from `start` on and before `end`, like the function `created_between`."""
+        # Also works with a queryset class that `from_queryset` has set.
         found: Any = self.get_queryset().filter(created_between(start, end))
         return found  # type: ignore[no-any-return]
 

@@ -14,8 +14,8 @@ from .fields import SnowflakeAutoField, exact, is_snowflake
 
 
 class SnowflakeField(serializers.CharField):
-    """An ID: a decimal string in the output; in the input that, or an integer up to 2^53 - 1. A larger one is `rounded`, because JavaScript may
-    have rounded it. Floats, leading zeros and numbers outside of 0 to 2^63 - 1 are `invalid`.
+    """An ID: a decimal string in the output; in the input a decimal string, or an integer up to 2^53 - 1. A larger one is `rounded`, because
+    JavaScript may have rounded it. Floats, leading zeros and numbers outside of 0 to 2^63 - 1 are `invalid`.
 
     ModelSerializers use it automatically. Elsewhere write `id = SnowflakeField(read_only=True)`, or a relation's `pk_field=SnowflakeField()`.
     """
@@ -47,12 +47,12 @@ def _with_exact_references(self: Any, field_name: str, info: Any, model_class: A
         relation = info.relations.get(field_name) or info.fields_and_pk[field_name]
         if is_snowflake(relation.related_model._meta.pk):
             options = {"pk_field": SnowflakeField(), **options}
-    # A reference by its column, `customer_id`: no field of the model's, and so shown as it is.
+    # A reference by its column, `customer_id`, is not a field of the model, so it would be shown as a number.
     elif field_class is serializers.ReadOnlyField and is_snowflake(getattr(getattr(model_class, field_name, None), "field", None)):
         return SnowflakeField, {"read_only": True}
     return field_class, options
 
 
-# For all of them: a serializer that somebody forgets would round, and those that `depth` makes are nobody's to write.
+# Set for all serializers: a forgotten one would round IDs, and nobody writes those that `depth` makes.
 serializers.ModelSerializer.serializer_field_mapping[SnowflakeAutoField] = SnowflakeField
 serializers.ModelSerializer.build_field = _with_exact_references  # type: ignore[method-assign]

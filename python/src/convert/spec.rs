@@ -1,4 +1,4 @@
-//! The arguments that open generators and prefetched numbers, as a spec.
+//! Converts the arguments that open generators and prefetched numbers to a spec.
 
 use crate::convert::time::{duration, instant, times};
 use crate::convert::{is_exact, named_id, number, string, wrong_type};
@@ -8,12 +8,12 @@ use frazil::{ErrorKind, Spec};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple};
 
-/// A spec of a generator's arguments; with none it is what FRAZIL says.
+/// The spec of a generator's arguments; without arguments it is in the variable FRAZIL.
 pub(crate) fn for_generator(line: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<Spec> {
     Spec::from_parts(self::line(line)?, &pairs(options, option)?).or_raise(py)
 }
 
-/// A spec of the arguments of numbers that are prepared ahead.
+/// The spec of the arguments of prefetched numbers.
 pub(crate) fn for_numbers(line: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<Spec> {
     let pairs = pairs(options, |key, value| if Spec::LISTS.contains(&key) { listed(key, value) } else { option(key, value) })?;
     Spec::numbers_from_parts(self::line(line)?, &pairs).or_raise(py)
@@ -39,7 +39,7 @@ fn pairs(
     Ok(pairs)
 }
 
-/// The option that holds node fields: their names are no keywords that a type checker knows.
+/// The option with node fields, whose names are not keywords for a type checker.
 const FIELDS: &str = "fields";
 
 fn own_fields(fields: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
@@ -51,7 +51,11 @@ fn own_fields(fields: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
         let (name, value) = field.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
         let name = string("the name of a field", &name, ErrorKind::UnknownKey)?.to_owned();
         if Spec::KEYS.contains(&name.as_str()) {
-            return refuse(fields.py(), ErrorKind::UnknownKey, format!("fields: {name} is a key of its own, and no node field"));
+            return refuse(
+                fields.py(),
+                ErrorKind::UnknownKey,
+                format!("fields: {name} is a key, and not a node field: pass {name}= instead"),
+            );
         }
         if let Some(value) = option(&name, &value)? {
             pairs.push((name, value));
@@ -60,7 +64,7 @@ fn own_fields(fields: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
     Ok(pairs)
 }
 
-/// A node number, a policy or a layout among a constructor's options, as the spec line writes it.
+/// A node number, a policy or a layout among a constructor's options, in the form of the spec line.
 fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let times = times(value.py())?;
     if Spec::DURATIONS.contains(&key) {
@@ -104,7 +108,7 @@ fn single(key: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyResult<Option
     if value.is_instance_of::<PyString>() {
         return Ok(Some(string(key, value, ErrorKind::Spec)?.to_owned()));
     }
-    // A float that is no integer is refused by the core, as in a line.
+    // The core refuses a float that is not an integer, as in a line.
     let float = value.cast::<PyFloat>().map(|float| float.value());
     if let Ok(float) = float
         && !is_exact(float)

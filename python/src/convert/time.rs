@@ -1,4 +1,4 @@
-//! Times in and out: aware datetimes, timedeltas, seconds.
+//! Conversion of times: aware datetimes, timedeltas, seconds.
 
 use crate::convert::{once, shown, wrong_type};
 use crate::error::refuse;
@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyTuple};
 use std::time::Duration;
 
-/// The types of the module `datetime` that times cross as.
+/// The types of the module `datetime` for times.
 pub(super) struct Times {
     pub(super) datetime: Py<PyAny>,
     pub(super) timedelta: Py<PyAny>,
@@ -23,7 +23,7 @@ static TIMES: PyOnceLock<Times> = PyOnceLock::new();
 pub(super) fn times(py: Python<'_>) -> PyResult<&Times> {
     once(py, &TIMES, || {
         let module = py.import("datetime")?;
-        // While a test has frozen the time, a class of the test's stands there, whose base the real one is.
+        // If a test has frozen the time, the module has a class of the test, whose base is the real class.
         let bases = module.getattr("datetime")?.getattr("__mro__")?.cast_into::<PyTuple>()?;
         let real = |class: &Bound<'_, PyAny>| class.getattr("__module__").and_then(|name| name.eq("datetime")).unwrap_or(false);
         let datetime = bases.iter().find(real).expect("the datetimes of Python descend from its own class");
@@ -55,7 +55,7 @@ pub(crate) fn unix_ms(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
 fn check_aware(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     match value.call_method0("utcoffset") {
         Ok(offset) if offset.is_none() => {}
-        // The datetime that stands for a missing one, pandas.NaT.
+        // pandas.NaT is the datetime for a missing value.
         Err(error) if error.is_instance_of::<PyValueError>(value.py()) => return wrong_type(name, value, "an aware datetime"),
         offset => return offset.map(drop),
     }
@@ -63,7 +63,7 @@ fn check_aware(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     refuse(value.py(), ErrorKind::WrongType, why)
 }
 
-/// A `timeout=`: seconds, or a timedelta. Infinity is as long as there is.
+/// A `timeout=`: seconds, or a timedelta. Infinity is the longest duration.
 pub(crate) fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let py = value.py();
     let number = if value.is_instance(times(py)?.timedelta.bind(py))? { &value.call_method0("total_seconds")? } else { value };
@@ -86,11 +86,11 @@ pub(crate) fn datetime(py: Python<'_>, unix_ms: i64) -> PyResult<Bound<'_, PyAny
     times.epoch.bind(py).add(since)
 }
 
-/// A timedelta as the spec line writes it; the core refuses one that is negative, or finer than a millisecond.
+/// A timedelta in the form of the spec line. The core refuses one that is negative, or finer than a millisecond.
 pub(super) fn duration(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let part = |name: &str| value.getattr(name)?.extract::<i64>();
     let (days, seconds, microseconds) = (part("days")?, part("seconds")?, part("microseconds")?);
-    // Those of pandas have more.
+    // The timedeltas of pandas also have nanoseconds.
     let nanoseconds = value.getattr_opt("nanoseconds")?.map_or(Ok(0), |part| part.extract::<i64>())?;
     let ms = (i128::from(days) * 86_400 + i128::from(seconds)) * 1000 + i128::from(microseconds / 1000);
     Ok(match microseconds % 1000 * 1000 + nanoseconds {
@@ -99,7 +99,7 @@ pub(super) fn duration(value: &Bound<'_, PyAny>) -> PyResult<String> {
     })
 }
 
-/// A datetime as the spec line writes it; the core refuses one that is finer than a millisecond.
+/// A datetime in the form of the spec line. The core refuses one that is finer than a millisecond.
 pub(super) fn instant(key: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = value.py();
     check_aware(key, value)?;

@@ -1,13 +1,13 @@
 //! The interpreter's end, and its other threads.
 //!
-//! Before 3.14 CPython ends a thread that comes back for the GIL while the interpreter ends, with `pthread_exit`, in the midst of whatever called it.
-//! glibc unwinds the thread's stack for that, which no frame of Rust survives: the process would be aborted. So what may run code of Python, where
-//! other threads get the GIL, is done behind a handler of `pthread_cleanup_push`, which holds the thread for ever, as 3.14 does.
+//! Before 3.14, CPython calls `pthread_exit` in a thread that takes the GIL while the interpreter ends. glibc then unwinds the stack of the thread,
+//! and a frame of Rust aborts the process. So calls that may run Python code, during which other threads get the GIL, register a handler with
+//! `pthread_cleanup_push`, which blocks the thread for ever, as 3.14 does.
 //!
-//! glibc calls a handler when it leaves the frame in which the handler stands, which it knows by its address. So one that stands outside of the
-//! stack is called first of all, before any frame is left.
+//! glibc calls a handler when it unwinds the frame that contains it, which it finds by the handler's address. A handler outside the stack is
+//! called first, before any frame is unwound.
 
-/// Does what may run code of Python.
+/// Runs a call that may run Python code.
 #[inline]
 pub(crate) fn held<T>(body: impl FnOnce() -> T) -> T {
     let _held = imp::Held::new();
@@ -29,13 +29,13 @@ mod imp {
         before: *mut c_void,
     }
 
-    // What the macros of pthread.h stand for; the Linux Standard Base has them.
+    // The functions of the macros in pthread.h, defined by the Linux Standard Base.
     unsafe extern "C" {
         fn _pthread_cleanup_push(handler: *mut Handler, call: extern "C" fn(*mut c_void), argument: *mut c_void);
         fn _pthread_cleanup_pop(handler: *mut Handler, runs: c_int);
     }
 
-    /// A thread's handler, and how many calls stand behind it: counted, because a greenlet of another may come back between them.
+    /// A thread's handler, and the number of calls that use it. They are counted, because calls of several greenlets may overlap.
     struct Thread {
         handler: Box<UnsafeCell<Handler>>,
         calls: Cell<usize>,
@@ -53,10 +53,10 @@ mod imp {
     impl Held {
         #[inline]
         pub(super) fn new() -> Self {
-            // A thread that has given its own variables up has left Python, too.
+            // A thread whose thread-local variables are gone has also left Python.
             let _ = THREAD.try_with(|thread| {
                 if thread.calls.replace(thread.calls.get() + 1) == 0 {
-                    // SAFETY: it is this thread's own, on the heap, and is taken away again before it is freed.
+                    // SAFETY: the handler belongs to this thread, is on the heap, and is removed before it is freed.
                     unsafe { _pthread_cleanup_push(thread.handler.get(), hold, ptr::null_mut()) };
                 }
             });
@@ -70,7 +70,7 @@ mod imp {
             let _ = THREAD.try_with(|thread| {
                 thread.calls.set(thread.calls.get() - 1);
                 if thread.calls.get() == 0 {
-                    // SAFETY: it was put there by the first of these calls.
+                    // SAFETY: the first of these calls has added the handler.
                     unsafe { _pthread_cleanup_pop(thread.handler.get(), 0) };
                 }
             });
@@ -84,7 +84,7 @@ mod imp {
     }
 }
 
-/// Elsewhere a thread that is ended so unwinds nothing.
+/// On other systems, ending a thread unwinds nothing.
 #[cfg(not(target_os = "linux"))]
 mod imp {
     pub(super) struct Held;

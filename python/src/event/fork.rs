@@ -1,5 +1,5 @@
-//! fork(2) called without `os.fork`, as uWSGI does: CPython then makes no new GIL for the child, and a thread that held the GIL, or waited for it,
-//! does not exist there.
+//! Handles fork(2) without `os.fork`, as in uWSGI. CPython then makes no new GIL for the child, in which a thread that held the GIL, or waited for
+//! it, does not exist.
 
 use super::TIMEOUT;
 use crate::error::held;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 type CurrentState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
 
-/// CPython's function for the state of the thread that is attached. The stable ABI has only one that ends the process where there is none.
+/// CPython's function for the state of the attached thread. The function in the stable ABI ends the process if there is none.
 static CURRENT_STATE: OnceLock<Option<CurrentState>> = OnceLock::new();
 
 pub(super) fn register() {
@@ -19,9 +19,9 @@ pub(super) fn register() {
 }
 
 fn named(name: &CStr) -> Option<CurrentState> {
-    // SAFETY: a search by name.
+    // SAFETY: the call searches a symbol by its name.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // SAFETY: null, or the function of that name, which has had this signature since CPython 3.5.
+    // SAFETY: the pointer is null, or the function of that name, which has had this signature since CPython 3.5.
     unsafe { std::mem::transmute::<*mut std::ffi::c_void, Option<CurrentState>>(found) }
 }
 
@@ -31,7 +31,7 @@ extern "C" fn hold() {
     }
     let wait = || drop(frazil::bindings::wait_for_events(TIMEOUT));
     if is_attached() {
-        // The handler that is running needs the GIL.
+        // The running handler needs the GIL.
         // SAFETY: the thread is attached.
         held(|| unsafe { Python::assume_attached() }.detach(wait));
     } else {
@@ -46,7 +46,7 @@ extern "C" fn resume() {
 /// Checks whether this thread has the GIL. Before 3.12 the state found may be another thread's.
 fn is_attached() -> bool {
     let Some(Some(current_state)) = CURRENT_STATE.get() else { return false };
-    // SAFETY: both may be called by any thread.
+    // SAFETY: any thread may call both functions.
     let (current, own) = unsafe { (current_state(), ffi::PyGILState_GetThisThreadState()) };
     !own.is_null() && current == own
 }

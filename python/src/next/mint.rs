@@ -8,6 +8,6 @@ use std::sync::Arc;
 /// A class that hands out IDs.
 pub(crate) trait Mint: PyClass<Frozen = True> + Sync {
     type Ids: Source;
-    /// Shared with the calls that wait without a thread.
+    /// The source, shared with the calls that wait without a thread.
     fn ids(&self) -> &Arc<Self::Ids>;
 }

@@ -1,4 +1,4 @@
-//! Generators in pickles: the spec, by which whoever reads the pickle opens the same.
+//! Pickles of generators, which contain the spec to open the same generator.
 
 use crate::error::{OrRaise, guard, refuse};
 use frazil::ErrorKind;
@@ -6,7 +6,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// The arguments of `pickle`: the class, its spec, and the process that alone may open it, if there is only one.
+/// The arguments of `pickle`: the class, its spec, and the only process that may open it, if there is one.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyType>, String, Option<String>));
 
 pub(crate) fn reduce<'py>(class: Bound<'py, PyType>, spec: frazil::Result<String>, is_for_one_process: bool) -> PyResult<Reduced<'py>> {
@@ -15,8 +15,8 @@ pub(crate) fn reduce<'py>(class: Bound<'py, PyType>, spec: frazil::Result<String
     Ok((py.import("frazil._frazil")?.getattr("_reopen")?, (class, spec.or_raise(py)?, only)))
 }
 
-/// Opens the generator of a pickle. The caller of `pickle.loads` is often a pool's worker, which dies of an error and loses the task, so one
-/// that does not open gives an object whose use raises the error.
+/// Opens the generator of a pickle. `pickle.loads` often runs in a pool's worker, which would end by an error and lose the task. So a generator
+/// that cannot be opened is replaced by an object whose use raises the error.
 #[pyfunction]
 pub(crate) fn _reopen<'py>(class: &Bound<'py, PyType>, spec: &str, only: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
@@ -26,7 +26,7 @@ pub(crate) fn _reopen<'py>(class: &Bound<'py, PyType>, spec: &str, only: Option<
     })
 }
 
-/// Opens the generator of a pickle, or raises why it does not open.
+/// Opens the generator of a pickle, or raises the reason.
 #[pyfunction]
 pub(crate) fn _open_pickled<'py>(class: &Bound<'py, PyType>, spec: &str, only: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
@@ -36,7 +36,7 @@ pub(crate) fn _open_pickled<'py>(class: &Bound<'py, PyType>, spec: &str, only: O
         {
             let why = format!(
                 "the pickle of {}({spec:?}) comes from another process, and both would give the same numbers out: \
-                 share a store (store=local on one machine), or open one with a number of its own in each process",
+                 share a store (store=local on one machine), or open one with a different number in each process",
                 class.name()?
             );
             return refuse(py, ErrorKind::Forked, why);

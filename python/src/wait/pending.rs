@@ -1,9 +1,9 @@
-//! Calls that an event loop waits for: they go on without a thread of their own, and the loop is told how they ended.
+//! Calls that an event loop awaits. They continue without a separate thread, and the loop is notified when they end.
 //!
-//! What the thread that looks at them holds is Rust's alone; for the interpreter it comes only when it has to wake a loop.
+//! The thread that polls them holds only Rust values, and attaches to the interpreter only to wake a loop.
 //!
-//! An answer stays in its call, as a [`Waiting`], until the task that awaits it runs again: the loop's queue and its futures have only the
-//! news that there is one. So a process that has become a copy, or a child, while the loop was busy is noticed as late as can be.
+//! A result stays in its call, a [`Waiting`], until the awaiting task runs again; the loop's queue and futures only have the notification.
+//! So a copy or a fork that happens while the loop is busy is still noticed.
 
 use crate::error::{OrRaise, exception, guard, held};
 use crate::wait::LONGER;
@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The longest wait of the interpreter's end for a loop that is just being woken.
+/// The longest wait of the interpreter's end for a notification in progress.
 const LAST_WAKE: Duration = Duration::from_millis(100);
 
-/// The result of a call, to be made an object where the interpreter is; `true` where its caller has waited for it.
+/// Converts the result of a call to an object; the argument is `true` if the caller has waited for it.
 type Value = Box<dyn FnOnce(Python<'_>, bool) -> PyResult<Py<PyAny>> + Send>;
-/// Set once by the thread that looks at the call: a forked child reads it without that thread's locks.
+/// The result, set once by the polling thread. A forked child reads it without that thread's locks.
 type Answer = Arc<OnceLock<Mutex<Option<frazil::Result<Value>>>>>;
 type Look = Box<dyn FnMut(Wait<'_>) -> frazil::Result<Value> + Send>;
 
-/// A call that may wait: its first look is in place.
+/// A call that may wait. Its first poll is synchronous.
 #[pyclass(frozen, module = "frazil")]
 pub(crate) struct Call {
     max: Duration,
@@ -34,22 +34,22 @@ pub(crate) struct Call {
     answer: Answer,
 }
 
-/// The ends of a loop's calls, on their way to it.
+/// The notifications of ended calls for a loop.
 #[pyclass(frozen, module = "frazil")]
 pub(crate) struct Ends(Arc<Queue>);
 
 struct Queue {
     ended: Mutex<Vec<u64>>,
-    /// Has the loop settle them.
+    /// Makes the loop settle the ended calls.
     wake: Py<PyAny>,
     /// The number of calls that are reporting their end right now.
-    telling: AtomicUsize,
-    /// The interpreter ends, and would not let go of a thread that comes now.
+    notifying: AtomicUsize,
+    /// True when the interpreter ends, because it would block a thread that attaches.
     over: AtomicBool,
 }
 
 impl Call {
-    /// `look` is as [`Pending::start`] takes it; `object` makes what it brings an object.
+    /// Starts a call. `look` is the argument of [`Pending::start`], and `object` converts the result.
     pub(crate) fn new<T: Send + 'static>(
         timeout: Option<Duration>,
         mut look: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static,
@@ -67,7 +67,7 @@ impl Call {
 
 #[pymethods]
 impl Call {
-    /// A tuple of what the call brings, if it need not wait.
+    /// A tuple of the result, if the call need not wait.
     fn look(&self, py: Python<'_>) -> PyResult<Option<(Py<PyAny>,)>> {
         guard(py, || {
             let mut look = lock(&self.look);
@@ -80,14 +80,14 @@ impl Call {
         })
     }
 
-    /// Lets it go on, and has its end told under a number.
+    /// Continues the call in the background, and notifies the loop of its end under a number.
     fn start(&self, py: Python<'_>, ends: &Bound<'_, Ends>, number: u64) -> PyResult<()> {
         guard(py, || {
             let look = lock(&self.look).take().expect("it was not started");
             let (queue, answer) = (Arc::clone(&ends.get().0), Arc::clone(&self.answer));
             let done = move |result| {
                 let _ = answer.set(Mutex::new(Some(result)));
-                queue.tell(number);
+                queue.notify(number);
             };
             let pending = Pending::start(self.max, look, done);
             let _ = self.pending.set(pending.map_err(|error| exception(py, &error))?);
@@ -95,17 +95,17 @@ impl Call {
         })
     }
 
-    /// Takes what it has brought, for the task that has waited for it.
+    /// Takes the result, for the task that has waited for it.
     fn take(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         guard(py, || {
             let answer = self.answer.get().and_then(|answer| lock(answer).take());
-            // A forked child need not wait until there is one.
+            // A forked child does not wait for the result.
             let value = answer.unwrap_or_else(|| Err(awaited_by_parent()));
             value.map_err(|error| exception(py, &error.or_use(LONGER)))?(py, true)
         })
     }
 
-    /// Gives it up, with what it has brought.
+    /// Abandons the call and its result.
     fn cancel(&self) {
         if let Some(pending) = self.pending.get() {
             pending.cancel();
@@ -116,10 +116,10 @@ impl Call {
 
 #[pymethods]
 impl Ends {
-    /// `wake` is called on another thread.
+    /// Makes the queue of a loop. `wake` is called on another thread.
     #[new]
     fn new(wake: Py<PyAny>) -> Self {
-        Ends(Arc::new(Queue { ended: Mutex::default(), wake, telling: AtomicUsize::new(0), over: AtomicBool::new(false) }))
+        Ends(Arc::new(Queue { ended: Mutex::default(), wake, notifying: AtomicUsize::new(0), over: AtomicBool::new(false) }))
     }
 
     /// The numbers of the calls that have ended.
@@ -127,13 +127,13 @@ impl Ends {
         std::mem::take(&mut *lock(&self.0.ended))
     }
 
-    /// Tells no further end, for the interpreter's.
+    /// Stops notifications, before the interpreter ends.
     fn end(&self, py: Python<'_>) {
         self.0.over.store(true, Ordering::SeqCst);
         py.detach(|| {
             let piece = Duration::from_millis(1);
             let mut left = LAST_WAKE;
-            while self.0.telling.load(Ordering::SeqCst) > 0 && !left.is_zero() {
+            while self.0.notifying.load(Ordering::SeqCst) > 0 && !left.is_zero() {
                 std::thread::sleep(piece);
                 left -= piece;
             }
@@ -142,14 +142,14 @@ impl Ends {
 }
 
 impl Queue {
-    fn tell(&self, number: u64) {
-        self.telling.fetch_add(1, Ordering::SeqCst);
+    fn notify(&self, number: u64) {
+        self.notifying.fetch_add(1, Ordering::SeqCst);
         if !self.over.load(Ordering::SeqCst) {
             let mut ended = lock(&self.ended);
             ended.push(number);
             let is_first = ended.len() == 1;
             drop(ended);
-            // The loop takes all that are there when it comes to it.
+            // The loop takes all numbers in the queue at once.
             if is_first {
                 held(|| {
                     Python::try_attach(|py| {
@@ -160,11 +160,11 @@ impl Queue {
                 });
             }
         }
-        self.telling.fetch_sub(1, Ordering::SeqCst);
+        self.notifying.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// A coroutine of what a call brings, which keeps `of` meanwhile.
+/// A coroutine of a call's result, which keeps `of` alive.
 pub(crate) fn finish<'py, T: PyTypeCheck>(call: Call, of: &Bound<'py, T>, method: &str) -> PyResult<Bound<'py, PyAny>> {
     named(of.py().import("frazil._async")?.call_method1("finish", (call, of))?, of, method)
 }
@@ -177,7 +177,7 @@ pub(crate) fn named<'py, T: PyTypeCheck>(coroutine: Bound<'py, PyAny>, of: &Boun
     Ok(coroutine)
 }
 
-/// A handle that is closed without a wait if nobody takes it.
+/// A handle that is closed without a wait if no caller takes it.
 pub(crate) struct Opened<I: Source>(Option<I>);
 
 impl<I: Source> Opened<I> {
