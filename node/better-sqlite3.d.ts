@@ -1,7 +1,7 @@
 /**
- * Makes a database of better-sqlite3 give integers beyond 2^53 - 1 as decimal strings, which it would round; those up to there stay numbers.
+ * Makes a database of better-sqlite3 return integers beyond 2^53 - 1 as exact decimal strings. Smaller ones stay numbers.
  *
- * It holds for statements that are prepared afterwards. `safeIntegers()` of the driver gives BigInts for all columns instead.
+ * It applies to statements that are prepared afterwards. The driver's own `safeIntegers()` returns BigInts for all columns instead.
  *
  * @example
  * const database = exactIntegers(new Database('app.db'))

@@ -8,7 +8,7 @@ function exactIntegers(database) {
   return database
 }
 
-// Reads BigInts, and gives those that a number holds as numbers: the program's other columns stay what they were.
+// Reads BigInts, and converts those that fit a number, so that the program's other columns stay numbers.
 function exactStatement(statement) {
   const { all, get, iterate, run } = statement.safeIntegers()
   return Object.assign(statement, {
@@ -23,7 +23,7 @@ function exactStatement(statement) {
   })
 }
 
-// An object, an array in raw mode, or one value where it is plucked.
+// An object, an array in raw mode, or a single value with pluck().
 function exactRow(row) {
   if (typeof row === 'bigint') {
     return exactInteger(row)

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds the addon into node/frazil.node, frazil/lite into node/lite, and installs what the tests need.
+# Builds the addon into node/frazil.node and frazil/lite into node/lite, and installs what the tests need.
 # usage: node/build.sh [--release | --demo | --lean]
 #   --release: also packs build/frazil.tgz, which a project installs
-#   --demo: built soon, and the addon alone; --lean: the same, and without the clients of servers
+#   --demo: a quick build of the addon alone; --lean: also without the clients of servers
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/rust.sh
@@ -22,13 +22,13 @@ case "$(uname)" in
     *) library=libfrazil_node.so ;;
 esac
 
-# A new file, not new content: a running process keeps the old one. What is half made is none of the tree's.
+# Replaces the file instead of its content, because a running process may use the old one. A partial file never gets the name.
 mkdir -p build
 cp "$from/$library" build/frazil.node.new
 mv build/frazil.node.new node/frazil.node
 [ $profile != demo ] || exit 0
 
-# npm empties the folder first, so the mark stands for all of it.
+# npm empties the folder first, so the mark is only there after a complete installation.
 locked=tests/node/package-lock.json installed=tests/node/node_modules/.installed
 if ! cmp -s $locked $installed; then
     echo "Installing what the tests in Node need" >&2

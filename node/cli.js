@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 'use strict'
-// The command line, `npx frazil`: the addon does all of it.
+// The command line, `npx frazil`, which is in the addon.
 
 try {
   process.exitCode = require('./native.js').cli(process.argv.slice(2))

@@ -4,15 +4,15 @@
 const { FrazilError } = require('./index.js')
 const { openIds, readOptions } = require('./adapters/open.js')
 
-// Beside the plugin's own option, what Fastify lets a caller of `register` say.
+// The plugin's own option, and those that Fastify allows in `register`.
 const OTHERS = ['name', 'prefix', 'logLevel', 'logSerializers']
 
-// The plugin's hooks are there for this instance and all below it.
+// The plugin's hooks apply to this instance and its children.
 const guarded = Symbol('frazil.guarded')
 
 async function frazilPlugin(fastify, given) {
   const { name = 'ids', ...options } = readOptions(given, OTHERS)
-  // First, so that Fastify refuses a name that is taken before anything is opened.
+  // Decorates first, so that Fastify refuses a used name before anything is opened.
   fastify.decorate(name, null)
   const ids = await openWithin(fastify.initialConfig.pluginTimeout, options)
   fastify[name] = ids
@@ -24,10 +24,10 @@ async function frazilPlugin(fastify, given) {
   }
 }
 
-// The codes of an open whose time has passed; while another holds the number, they name the holder.
+// The codes of an opening that timed out. NODE_IN_USE names the owner of the number.
 const UNANSWERED = ['WOULD_BLOCK', 'NODE_IN_USE', 'NO_FREE_NODE']
 
-// Fastify gives up on a plugin after its pluginTimeout, and says nothing of why: this ends before.
+// Fastify gives up on a plugin after its pluginTimeout without a reason, so the opening times out earlier.
 async function openWithin(pluginTimeout, given) {
   const { options, open } = given
   if (!pluginTimeout || open || Object(options).maxWaitMs !== undefined) {
@@ -44,8 +44,8 @@ async function openWithin(pluginTimeout, given) {
   }
 }
 
-// For each request the places in its JSON body that hold an integer above 2^53. Validation as Fastify does it turns such a number into a
-// string where the schema wants one: then the rounded ID would pass for a good one.
+// For each request, the paths in its JSON body with an integer above 2^53. Fastify's validation converts such a number to a string if the
+// schema has one, and the rounded ID would pass as exact.
 const unsafe = new WeakMap()
 
 function remember(request, reply, done) {
@@ -102,7 +102,7 @@ function pathOf({ up, key }) {
   return up ? `${pathOf(up)}/${key}` : key
 }
 
-// As the package fastify-plugin says it: what the plugin decorates is its caller's, not its own.
+// As with the package fastify-plugin, decorators apply to the instance that registers the plugin.
 Object.assign(frazilPlugin, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'frazil',

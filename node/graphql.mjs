@@ -1,4 +1,4 @@
-// Not by way of graphql.js: in a bundle that would be another copy of graphql than the program's.
+// Does not import graphql.js, which would load another copy of graphql in a bundle.
 import * as graphql from 'graphql'
 import scalar from './adapters/graphql-scalar.js'
 

@@ -1,17 +1,17 @@
 'use strict'
-// The classes. What they do is in the addon, whose every function takes the object first.
+// The classes. Their methods call functions of the addon, which take the object as the first argument.
 
 const { inspect, types: { isUint8Array } } = require('util')
 const { isMainThread } = require('worker_threads')
 const addon = require('./native.js')
 
-// Objects and dates of the addon's are of the realm that loaded it first. A test runner has one for each file, so all that users see
-// is made here.
+// Objects and dates from the addon belong to the realm that loaded it first. Test runners have a realm for each file, so all objects for users
+// are made here.
 const errors = Object.freeze(Array.from(addon.errorTable(), row => Object.freeze({ ...row })))
 const numberOf = new Map(errors.map(({ code, number }) => [code, number]))
 const meaningOf = new Map(errors.map(({ code, meaning }) => [code, meaning]))
 
-// Every copy of this file that a process has loaded takes the others' errors for its own.
+// Every copy of this file in a process recognizes the errors of the others.
 const BRAND = Symbol.for('frazil.FrazilError')
 
 class FrazilError extends Error {
@@ -35,19 +35,19 @@ class FrazilError extends Error {
   }
 
   static [Symbol.hasInstance](value) {
-    // Of a class that extends it, only its own.
+    // A subclass recognizes only its own instances.
     return this === FrazilError ? Object(value)[BRAND] === true : Function.prototype[Symbol.hasInstance].call(this, value)
   }
 }
 own(FrazilError.prototype, 'name', 'FrazilError')
 own(FrazilError.prototype, BRAND, true)
 
-// As a class's methods: not listed, and a test may replace it.
+// Not enumerable, like methods of a class, and replaceable by tests.
 function own(object, name, value) {
   Object.defineProperty(object, name, { value, configurable: true, writable: true })
 }
 
-// What the addon has thrown: its refusals come as the arguments of an error, behind a mark; all else is the caller's own.
+// Converts what the addon has thrown: its refusals are the arguments of an error, after a mark; all other values come from the caller.
 function asError(thrown) {
   if (!Array.isArray(thrown) || thrown[0] !== addon.mark) {
     return thrown
@@ -56,7 +56,7 @@ function asError(thrown) {
   return new FrazilError(code, message, { retryAfterMs, written })
 }
 
-// The addon's functions. What is hot has a catch of its own.
+// The addon's functions. Hot paths have their own catch.
 const native = {}
 for (const [name, call] of Object.entries(addon).filter(([, value]) => typeof value === 'function')) {
   native[name] = (...given) => {
@@ -68,6 +68,8 @@ for (const [name, call] of Object.entries(addon).filter(([, value]) => typeof va
   }
 }
 
+const newColumn = rows => new BigInt64Array(rows)
+
 class Layout {
   constructor(text) {
     Object.defineProperty(this, 'text', { value: native.layoutParse(this, text), enumerable: true })
@@ -78,15 +80,23 @@ class Layout {
     parts.time = new Date(parts.time)
     const { id: text, time, tick, sequence, looksRounded, nodeNumber, ...fields } = parts
     delete parts.nodeNumber
-    // Not listed: `compose(parts)` takes the fields by their names, one of which may be `node`.
+    // Not enumerable, because `compose(parts)` takes the fields by their names, one of which may be `node`.
     if (!('node' in fields)) {
       Object.defineProperty(parts, 'node', { value: nodeNumber })
     }
     return Object.defineProperty(parts, 'fields', { value: fields })
   }
 
+  decodeMany(ids, options) {
+    return { ...native.layoutDecodeMany(this, ids, options, newColumn) }
+  }
+
   compose(parts) {
     return native.layoutCompose(this, parts)
+  }
+
+  composeMany(parts) {
+    return native.layoutComposeMany(this, parts, newColumn)
   }
 
   minId(time) {
@@ -155,7 +165,7 @@ function bigints(numbers) {
   return array
 }
 
-// The pieces of a batch: how many texts, and then pieces of some, each behind their width where that is another one.
+// Splits the pieces of a batch: the number of texts, then pieces of several texts, each after their width if it changes.
 function strings(pieces) {
   const array = new Array(pieces[0])
   for (let at = 0, next = 1, width = 0; next < pieces.length; next++) {
@@ -174,7 +184,7 @@ function strings(pieces) {
 const AHEAD = native.idsAhead()
 const LONGEST_ID = 19
 
-// A function that mints an ID and gives its text, cut from what `write` has written ahead: see next/ahead.rs.
+// Makes a function that mints an ID and returns its text, cut from the text that `write` has written ahead: see next/ahead.rs.
 function cutter(write) {
   let piece = ''
   let at = 0
@@ -194,15 +204,15 @@ function cutter(write) {
       width = piece.length / AHEAD
       at = 0
     }
-    // Counted first: should the cut throw, its ID is lost and no later one shifts.
+    // Counts before it cuts: if the cut throws, its ID is lost, but later ones do not shift.
     const from = at
     at += width
     return piece.substring(from, at)
   }
 }
 
-// As `cutter`, for a function that takes a format. Each format's is made when it is first asked for: by then its name has been checked. The
-// last one is at hand, because to compare two names that are one string costs less than any look-up.
+// Makes a function like `cutter` that takes a format. The function of a format is made on first use, after its name was checked. The
+// last one is cached, because comparing two references to one string costs less than a look-up.
 function textCutter(ids) {
   const formats = new Map()
   let last = formats
@@ -230,7 +240,7 @@ function bigIntMinter(mint) {
   }
 }
 
-// What mints, by the names of the methods that do.
+// The functions that mint, by the names of their methods.
 const snowflakeMinters = {
   next: ids => cutter(native.snowflakeWriter(ids)),
   nextBigInt: ids => bigIntMinter(native.snowflakeBigIntMinter(ids)),
@@ -241,13 +251,13 @@ const numbersMinters = {
   nextBigInt: numbers => bigIntMinter(native.numbersBigIntMinter(numbers)),
 }
 
-// What the prototypes' methods mint with, made when it is needed: for `super.next()`, and where a program has replaced a method for a
-// while.
+// The functions with which the prototypes' methods mint, made when needed: for `super.next()`, and after a program has temporarily replaced a
+// method.
 const inherited = new WeakMap()
 
 function minter(ids, minters, name) {
   if (!inherited.has(ids)) {
-    // Refuses what is no generator, or no numbers.
+    // Throws for objects that are not generators or numbers.
     inherited.set(ids, { next: minters.next(ids) })
   }
   const made = inherited.get(ids)
@@ -255,8 +265,8 @@ function minter(ids, minters, name) {
   return made[name]
 }
 
-// The functions that an object owns: they cost least, and need no `this`. `standard` is the prototype's, whose place they take as long as
-// nobody has another one there.
+// The functions that an object owns: they cost least, and need no `this`. They replace the prototype's, `standard`, unless the program has
+// overridden it.
 const ownFunctions = {
   next(type, ids, standard, cut, withOptions) {
     return function next() {
@@ -289,14 +299,14 @@ const ownFunctions = {
 function giveOwn(ids, minters, standard, withOptions) {
   const type = Object.getPrototypeOf(ids)
   for (const [name, make] of Object.entries(minters)) {
-    // Not over a subclass's method, nor over what its constructor has put there.
+    // Keeps the methods of a subclass, and properties that its constructor has set.
     if (ids[name] === standard[name]) {
       own(ids, name, ownFunctions[name](type, ids, standard[name], make(ids), withOptions))
     }
   }
 }
 
-// For each signal the calls that it ends, which share one listener: Node warns of more than ten on a signal.
+// The calls that each signal ends. They share one listener, because Node warns of more than ten on a signal.
 const endings = new WeakMap()
 
 function endBy(signal, call) {
@@ -318,18 +328,18 @@ function hasEnded(signal, call) {
   }
 }
 
-// Whether a call of the addon waits: it has given a promise, and a number by which a signal ends it. A batch's pieces begin with a number.
+// Whether a call of the addon waits. Then it has returned a promise and the call's number. The pieces of a batch begin with a number.
 function waits(given) {
   return Array.isArray(given) && typeof given[0] === 'object'
 }
 
-// Ends a call whose promise nobody gets.
+// Ends a call whose promise is not returned.
 function abandon([promise, call]) {
   promise.catch(() => {})
   native.endCall(call)
 }
 
-// What a call that waits comes to. Async, as all that call it: so an error's stack leads to who awaits it.
+// The result of a waiting call. Async like its callers, so that the stack of an error leads to the caller that awaits it.
 async function later([promise, call], options) {
   let signal
   try {
@@ -352,10 +362,10 @@ async function later([promise, call], options) {
   }
 }
 
-// The object that `open` constructs now, whose generator is opened off the event loop.
+// The object that `open` is constructing, whose generator opens off the event loop.
 let opening
 
-// What the constructors do.
+// The body of the constructors.
 function construct(object, type, options, openNow, openLater, attach) {
   if (!opening || opening.type !== type) {
     attach(object, openNow())
@@ -366,11 +376,11 @@ function construct(object, type, options, openNow, openLater, attach) {
   Object.assign(mine, { object, options, attach, given: openLater() })
 }
 
-// `new type(...given)`, which waits off the event loop.
+// Runs `new type(...given)`, and waits off the event loop.
 async function open(type, given) {
-  // A subclass's constructor may take more.
+  // The constructor of a subclass may have more parameters.
   if (given.length > 2 && [Snowflake, Segment, Tickets, Buffered].includes(type)) {
-    throw new FrazilError('WRONG_TYPE', `argument 3 of ${type.name}.open is one too many: if it holds options, put it into the second`)
+    throw new FrazilError('WRONG_TYPE', `${type.name}.open takes no argument 3: pass options as argument 2`)
   }
   const outer = opening
   const mine = { type }
@@ -379,7 +389,7 @@ async function open(type, given) {
   try {
     ids = Reflect.construct(type, given)
   } catch (thrown) {
-    // A constructor has failed after that of the class it extends.
+    // The constructor of a subclass has failed after ours.
     if (waits(mine.given)) {
       abandon(mine.given)
     }
@@ -393,7 +403,7 @@ async function open(type, given) {
   return ids
 }
 
-// A generator's layout never changes: one object for each generator.
+// The layout of a generator never changes, so each generator has one object.
 const layouts = new WeakMap()
 
 function layoutOf(ids, text) {
@@ -403,20 +413,20 @@ function layoutOf(ids, text) {
   return layouts.get(ids)
 }
 
-// What the console shows: the spec, and what a subclass has put there.
+// The text in the console: the spec, and the properties of a subclass.
 const shown = {
   [inspect.custom](depth, options, inspect) {
     let spec
     try {
       spec = this.spec
     } catch (error) {
-      // Not open yet, or no generator.
+      // Not open yet, or not a generator.
     }
     return `${this.constructor.name} ${inspect({ spec, ...this }, options)}`
   },
 }
 
-// Endless; a refusal does not end it.
+// An endless iterator, which continues after an error.
 const iterators = Object.create(Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())))
 own(iterators, Symbol.toStringTag, 'frazil IDs')
 
@@ -545,7 +555,7 @@ class Snowflake {
   }
 }
 
-// What a class that is one of the three, or extends one, is opened as. A bundler may have given the classes other names.
+// The kind of numbers that one of the three classes, or a subclass, opens. Names are not compared, because bundlers rename classes.
 function supplyOf(type) {
   const supplies = { Segment, Tickets, Buffered }
   return Object.keys(supplies).find(name => type === supplies[name] || type.prototype instanceof supplies[name])
@@ -672,7 +682,7 @@ for (const { prototype } of [Snowflake, Numbers]) {
   }
 }
 
-// As they are before a program replaces any.
+// The methods before a program replaces any.
 const snowflakeStandard = standard(Snowflake, snowflakeMinters)
 const numbersStandard = standard(Numbers, numbersMinters)
 
@@ -680,7 +690,7 @@ function standard({ prototype }, minters) {
   return Object.fromEntries(Object.keys(minters).map(name => [name, prototype[name]]))
 }
 
-// Gives a new object what is behind it, and functions of its own.
+// Connects a new object with its Rust value, and adds its own functions.
 function attachSnowflake(ids, opened) {
   native.snowflakeAttach(ids, opened)
   giveOwn(ids, snowflakeMinters, snowflakeStandard, native.snowflakeNext)
@@ -691,36 +701,36 @@ function attachNumbers(numbers, opened) {
   giveOwn(numbers, numbersMinters, numbersStandard, native.numbersNext)
 }
 
-// Who wants what is leased given back on SIGTERM.
+// The callers for whom leases are released on SIGTERM.
 const wishes = new Set()
 
 function onSigterm() {
   process.removeListener('SIGTERM', onSigterm)
-  native.giveBack()
-  // The first listener sees all others, also those that are called once.
+  native.releaseAll()
+  // Runs as the first listener, so that it sees all others, also those added by `once`.
   if (process.listenerCount('SIGTERM') === 0) {
     process.kill(process.pid, 'SIGTERM')
   }
 }
 
 function closeAll() {
-  native.giveBack()
+  native.releaseAll()
 }
 
-// On Windows a library's own end comes when its threads are gone. So process.exit() and an error that nobody catches give numbers back
-// before it, behind the program's own listeners of 'exit'. Every other end, and that of a worker, ends an environment.
+// On Windows, a library is unloaded after its threads have ended. So process.exit() and uncaught errors release numbers earlier, after the
+// program's listeners of 'exit'. Every other end, and that of a worker, ends an environment.
 if (process.platform === 'win32' && isMainThread) {
   const { reallyExit } = process
   process.reallyExit = code => {
-    native.giveBack()
+    native.releaseAll()
     reallyExit.call(process, code)
   }
-  process.once('uncaughtExceptionMonitor', () => process.once('exit', () => native.giveBack()))
+  process.once('uncaughtExceptionMonitor', () => process.once('exit', () => native.releaseAll()))
 }
 
 function closeOnSigterm() {
   const wish = {}
-  // No other thread is told of signals.
+  // Other threads receive no signals.
   if (isMainThread) {
     if (wishes.size === 0) {
       process.prependListener('SIGTERM', onSigterm)
@@ -734,7 +744,7 @@ function closeOnSigterm() {
   }
 }
 
-// Wrapped, so that they have the names and the `length` of the declarations.
+// Wrapped, to have the names and the `length` of the declarations.
 function compareIds(a, b) {
   return native.compareIds(a, b)
 }
@@ -743,8 +753,8 @@ function formatId(id, format) {
   return native.formatId(id, format)
 }
 
-function parseId(text, format = 'decimal') {
-  return native.parseId(text, format)
+function parseId(text, format = 'decimal', prefix = '') {
+  return native.parseId(text, format, prefix)
 }
 
 function decodeObjectId(text) {
@@ -832,7 +842,7 @@ function uuid7(time) {
 
 const camelCase = name => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
 
-// The core's names as JavaScript writes them; what means nothing there is undefined.
+// Converts the core's names to JavaScript's; values without a meaning are undefined.
 function camelCased(stats) {
   return Object.freeze(Object.fromEntries(Object.entries(stats).map(([name, value]) => [camelCase(name), value])))
 }
@@ -850,7 +860,7 @@ module.exports = {
   metrics, parseId, restored, stats, version,
 }
 
-// Not listed: `frazil/uuid` and `frazil/objectid` export them.
+// Not enumerable, because `frazil/uuid` and `frazil/objectid` export them.
 Object.defineProperty(module.exports, 'interop', {
   value: {
     uuid: { uuid4, uuid7, uuid7Min, uuid7Max, parseUuid, uuidTime, isUuid, uuidVersion, uuidBytes, uuidFromBytes },

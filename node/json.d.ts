@@ -1,7 +1,7 @@
 /**
- * `JSON.parse` that keeps integers beyond 2^53 - 1, as decimal strings: `JSON.parse` rounds them.
+ * Parses JSON like `JSON.parse`, but keeps integers beyond 2^53 - 1 as decimal strings, and does not round them.
  *
- * Everything else is as `JSON.parse` gives it: also integers up to 2^53 - 1, which are numbers.
+ * All other values are those of `JSON.parse`: integers up to 2^53 - 1 are numbers.
  *
  * @example
  * parseJson('{"id":1541815603606036481,"n":7}')   // { id: '1541815603606036481', n: 7 }
@@ -11,7 +11,7 @@
 export function parseJson(text: string): any
 
 /**
- * The second argument of `JSON.stringify`, which refuses a BigInt without it: a BigInt becomes a decimal string.
+ * The second argument of `JSON.stringify`, by which a BigInt becomes a decimal string. Without it, `JSON.stringify` refuses a BigInt.
  *
  * @example
  * JSON.stringify({ id: 1541815603606036481n }, jsonReplacer)   // '{"id":"1541815603606036481"}'

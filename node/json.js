@@ -1,7 +1,7 @@
 'use strict'
-// JSON with 64-bit IDs. Plain JavaScript: the addon is not loaded.
+// JSON with 64-bit IDs, in plain JavaScript without the addon.
 
-// A string, which stays, or a number. A string that does not end is one too, so that the time is linear in the text.
+// A string, which stays, or a number. An unterminated string also matches, so that the time is linear in the text.
 const TOKEN = /"(?:[^"\\]|\\[^]?)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 const LARGE = /^-?[1-9]\d{15,}$/
 const COLON = /\s*:/y
@@ -10,7 +10,7 @@ function parseJson(text) {
   return JSON.parse(/\d{16}/.test(text) ? quoteLarge(String(text)) : text)
 }
 
-// Where a colon follows the text is not JSON, and is left so.
+// A number before a colon is not valid JSON, and stays as it is.
 function quoteLarge(text) {
   return text.replace(TOKEN, (token, at) => {
     COLON.lastIndex = at + token.length

@@ -4,25 +4,25 @@ import type { Ids } from './adapters/source.js'
 export type { Generator, Ids } from './adapters/source.js'
 
 /**
- * A plugin that makes `_id` an ID, and gives new documents theirs.
+ * A plugin that makes `_id` an ID, and gives new documents their IDs.
  *
- * The database has 19 digits, with zeros in front, so that MongoDB has documents in the order of their IDs. Documents, `toJSON` and `toObject`
- * have the decimal without the zeros, which validators accept. What Mongoose leaves as the database has it (`lean`, `distinct`, the results of
- * `aggregate`) has 19 digits: `parseId` of `frazil` takes the zeros away.
+ * The database has 19 digits, with leading zeros, so that MongoDB orders documents by their IDs. Documents, `toJSON` and `toObject` have
+ * the decimal without the zeros, which validators accept. Results that Mongoose leaves in the database's form (`lean`, `distinct`,
+ * `aggregate`) have 19 digits: `parseId` of `frazil` removes the zeros.
  *
- * It acts where Mongoose makes documents (`new`, `create`, `save`, `insertMany`, also with `lean`), and in `bulkWrite` and upserts, for the
- * schemas that it is added to: for subdocuments by choice. `new` has the ID at once; where the generator would wait, or is not open yet, the
- * document has it when it is validated or saved, which waits. What goes past Mongoose gets none: `Model.collection`.
+ * It works where Mongoose makes documents (`new`, `create`, `save`, `insertMany`, also with `lean`), and in `bulkWrite` and upserts. It
+ * applies to the schemas that it is added to, which may be those of subdocuments. `new` has the ID at once. If the generator would wait, or
+ * is not open yet, the document gets its ID when it is validated or saved. Documents that bypass Mongoose (`Model.collection`) get none.
  *
- * Conditions take all that is an ID: text of either form, BigInts; so does `$match` in the first stages of `aggregate`. In later stages write
+ * Conditions accept IDs as text of either form and as BigInts, also in `$match` of the first stages of `aggregate`. In later stages write
  * the 19 digits: `formatId(id, 'decimal')`.
  *
  * @example
  * const user = new Schema({ _id: String, name: String })
  * user.plugin(snowflakeId(ids))
  *
- * @throws {FrazilError} `WRONG_TYPE` for what is no generator, and for a schema whose `_id` is of another type; `ID_INVALID` for a replacement
- * with `upsert` whose ID MongoDB would make. What is no ID, also a number that JavaScript has rounded, is Mongoose's `CastError`.
+ * @throws {FrazilError} `WRONG_TYPE` for a value that is not a generator, and for a schema whose `_id` has another type; `ID_INVALID` for a
+ * replacement with `upsert` whose ID MongoDB would make. Values that are not IDs, and rounded numbers, are Mongoose's `CastError`.
  */
 export function snowflakeId(ids: Ids): (schema: Schema<any, any, any, any, any, any, any, any, any, any, any>) => void
 

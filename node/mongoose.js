@@ -6,13 +6,13 @@ const { Source } = require('./adapters/source.js')
 const isAbsent = value => value === null || value === undefined
 const isObject = value => typeof value === 'object' && value !== null
 
-// The form in the database: 19 digits, so that MongoDB, which compares text, has IDs in their order.
+// The form in the database: 19 digits, so that text is in the order of the IDs.
 function storedOf(id, prior, type) {
   try {
     return isAbsent(id) ? id : formatId(id, 'decimal')
   } catch (error) {
     const CastError = castErrorOf(type)
-    // Of another error Mongoose shows the class alone.
+    // Mongoose shows only the class of other errors.
     const _castErrorMessage = (value, path, model) => {
       const where = model ? ` for model "${model.modelName}"` : ''
       return `Cast to ID failed at path "${path}"${where}: ${error.message}`
@@ -21,7 +21,7 @@ function storedOf(id, prior, type) {
   }
 }
 
-// The class of the Mongoose that a path's type is of: it is a static member of the base of all types.
+// The Mongoose class to which a path's type belongs: a static member of the base of all types.
 function castErrorOf(type) {
   for (let prototype = type; prototype; prototype = Object.getPrototypeOf(prototype)) {
     const { CastError } = Object(prototype.constructor)
@@ -32,10 +32,10 @@ function castErrorOf(type) {
   return undefined
 }
 
-// The form in the program and in JSON: the decimal that validators accept. Other values, such as populated documents, stay as they are.
+// The form in the program and in JSON: decimal, which validators accept. Other values, such as populated documents, stay.
 const shownOf = value => (typeof value === 'string' ? value.replace(/^0+(?=\d+$)/, '') : value)
 
-// The stages of an aggregation that leave documents as they are.
+// The stages of an aggregation that do not change documents.
 const KEEPING = ['$limit', '$match', '$skip', '$sort']
 
 // Marks the transform of this plugin.
@@ -44,7 +44,7 @@ const isOurs = Symbol('frazil.mongoose')
 // Setters run in documents and in conditions, getters where the program reads a document.
 const snowflakeType = Object.freeze({ type: String, set: storedOf, get: shownOf })
 
-// A path of IDs, or of lists of them.
+// A path of IDs, or of lists of IDs.
 const isSnowflake = type => [type, type.embeddedSchemaType || type.$embeddedSchemaType].some(one => Object(Object(one).options).set === storedOf)
 
 function snowflakeId(ids) {
@@ -55,9 +55,9 @@ function snowflakeId(ids) {
     if (path && !path.options.auto && path.instance !== 'String') {
       throw new FrazilError('WRONG_TYPE', `_id of the schema is a ${path.instance}: it must be a String, or left out`)
     }
-    // The path's transform runs even where a call of toJSON brings its own. References have none: Mongoose would hand it populated documents.
+    // The path's transform runs even if a call of toJSON has one. References have none, because Mongoose would pass populated documents to it.
     schema.add({ _id: { ...snowflakeType, transform: shownOf, required: true, default: mintNow } })
-    // Mongoose's own virtual reads what the database has.
+    // Mongoose's own virtual reads the form of the database.
     if (schema.get('id') && !schema.path('id') && !schema.virtualpath('id')) {
       schema.set('id', false)
       schema.virtual('id').get(function id() {
@@ -65,7 +65,7 @@ function snowflakeId(ids) {
       })
     }
     showReferences(schema)
-    // Options that are set after the plugin.
+    // Includes options that are set after the plugin.
     schema.on('init', model => showReferences(model.schema))
 
     async function fillDocument() {
@@ -85,7 +85,7 @@ function snowflakeId(ids) {
     })
     schema.pre('aggregate', async function storeConditions() {
       const stages = this.pipeline()
-      // Until a stage gives the documents other fields.
+      // Stops at the first stage that changes the fields.
       for (let at = 0; at < stages.length && KEEPING.includes(Object.keys(stages[at])[0]); at++) {
         const { $match } = stages[at]
         stages[at] = $match ? { $match: storedMatch(this.model(), $match) } : stages[at]
@@ -95,9 +95,9 @@ function snowflakeId(ids) {
     schema.pre('bulkWrite', hook(fillOperations))
   }
 
-  // For a new document. Where the generator would wait the document gets its ID when it is validated.
+  // The ID of a new document. If the generator would wait, the document gets its ID when it is validated.
   function mintNow() {
-    // An upsert is not asked here, but in the hook above, once.
+    // The ID of an upsert comes from the hook above.
     if (isAbsent(this) || typeof this.getFilter === 'function') {
       return undefined
     }
@@ -134,7 +134,7 @@ function snowflakeId(ids) {
     }
   }
 
-  // An upsert's update, with an ID for the document that it may make.
+  // The update of an upsert, with an ID for the document that it may insert.
   async function withId(filter, update) {
     if (namesId(filter) || setsId(update)) {
       return update
@@ -147,7 +147,7 @@ function snowflakeId(ids) {
   }
 }
 
-// Gives toJSON and toObject a transform that writes references as the program sees them, and then calls the program's own.
+// Adds a transform to toJSON and toObject that converts references to the program's form, and then calls the program's own.
 function showReferences(schema) {
   for (const name of ['toJSON', 'toObject']) {
     const options = Object(schema.get(name))
@@ -174,7 +174,7 @@ function showIn(schema, plain) {
   })
 }
 
-// A condition of an aggregation with its IDs as the database has them: Mongoose casts conditions of queries alone.
+// A condition of an aggregation with IDs in the form of the database, because Mongoose casts only conditions of queries.
 function storedMatch(model, condition) {
   return Object.fromEntries(Object.entries(condition).map(([name, value]) => {
     if (['$and', '$or', '$nor'].includes(name)) {
@@ -185,7 +185,7 @@ function storedMatch(model, condition) {
   }))
 }
 
-// A hook of a model, as all versions call it: the older ones pass a callback first.
+// A hook of a model for all versions: older ones pass a callback first.
 function hook(work) {
   return function run(first, second) {
     if (typeof first !== 'function') {
@@ -195,7 +195,7 @@ function hook(work) {
   }
 }
 
-// Whether a condition says what the _id of a new document is.
+// Whether a condition determines the _id of a new document.
 function namesId(filter) {
   const { _id: id, $and: all = [] } = Object(filter)
   const isOperator = isObject(id) && Object.keys(id).some(key => key.startsWith('$'))
@@ -206,7 +206,7 @@ function setsId(update) {
   return !Array.isArray(update) && [update, ...['$set', '$setOnInsert'].map(name => Object(update)[name])].some(part => !isAbsent(Object(part)._id))
 }
 
-// In a replacement an ID would also be that of the document that is there, which MongoDB refuses.
+// An ID in a replacement would also apply to an existing document, which MongoDB refuses.
 function refuseReplacement(filter, replacement) {
   if (!namesId(filter) && isAbsent(Object(replacement)._id)) {
     throw new FrazilError('ID_INVALID', 'a replacement with upsert has no _id, and MongoDB would make it an ObjectId: ' +

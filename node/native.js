@@ -1,6 +1,6 @@
 'use strict'
 // Finds the addon: in the platform's package, or in a source tree, whose package.json names no such packages, beside this file.
-// Node 12 can parse this file, index.js and cli.js, so that an old Node is told that it is old.
+// Node 12 can parse this file, index.js and cli.js, so that an old Node gets an error that names the needed version.
 
 const { closeSync, openSync, readSync } = require('fs')
 const { machine = () => '' } = require('os')
@@ -15,8 +15,8 @@ function refuse(code, message, cause) {
   throw Object.assign(new Error(message), { code, cause })
 }
 
-// The head of Node's own file names its dynamic linker, unless a tool that packs programs has moved the name. process.report knows the
-// libc too, and takes 10 ms.
+// The head of Node's executable names its dynamic linker, unless a packer has moved the name. process.report also knows the
+// libc, but takes 10 ms.
 function onMusl() {
   const head = Buffer.alloc(2048)
   try {
@@ -36,12 +36,12 @@ function platformHere() {
   const { arch, platform } = process
   const libc = platform === 'linux' ? (onMusl() ? '-musl' : '-gnu') : platform === 'win32' ? '-msvc' : ''
   const abi = platform === 'linux' && arch === 'arm' ? 'eabihf' : ''
-  // Processors before ARMv7 have Node's same name, and die of the addon's first instruction.
+  // Node uses the same name for processors before ARMv7, which cannot run the addon.
   const cpu = abi && /^armv[4-6]/.test(machine()) ? 'armv6' : arch
   return `${platform}-${cpu}${libc}${abi}`
 }
 
-// Each name stands in full, for tools that collect what a program needs. A bundler that gives up here quotes the line.
+// Names are literal, for tools that collect the files of a program. A bundler that fails here quotes the line.
 function load(platform) {
   try {
     switch (platform) {
@@ -77,7 +77,7 @@ A program that reads process.env needs --allow-env as well; one that requires fi
     }
     if (error.code === 'ERR_DLOPEN_FAILED') {
       refuse('ADDON_NOT_LOADED', `frazil's addon for ${platform} is there, and ${runtime} cannot load it: ${error.message}
-Perhaps it came from another machine: ${fix}. If that does not help, please tell: ${bugs.url}`, error)
+Perhaps it came from another machine: ${fix}. If that does not help, please report it: ${bugs.url}`, error)
     }
     refuse('ADDON_NOT_FOUND', `frazil's addon for ${platform} is not installed (${runtime}): ${fix}.
 From tarballs: install both, "npm install ./frazil-${version}.tgz ./frazil-${platform}-${version}.tgz".

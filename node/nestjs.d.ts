@@ -16,15 +16,15 @@ export interface FrazilModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'
   name?: string | undefined
   /** The arguments of `useFactory`. */
   inject?: FactoryProvider['inject']
-  /** Gives the spec line, or what is opened. */
+  /** Returns the spec line, or the options of the generator. */
   useFactory: (...injected: any[]) => string | IdsOptions | undefined | Promise<string | IdsOptions | undefined>
 }
 
 /**
- * Opens a generator before the application starts, for all its modules to inject, and closes it in `onApplicationShutdown`, after the last
- * request: that is with `app.close()`, and on SIGTERM where `app.enableShutdownHooks()` says so. Needs NestJS 10 or later.
+ * Opens a generator before the application starts, for all its modules to inject. Closes it in `onApplicationShutdown`, after the last
+ * request: at `app.close()`, and on SIGTERM with `app.enableShutdownHooks()`. Needs NestJS 10 or later.
  *
- * Where it does not open, the application does not start.
+ * If the generator cannot be opened, the application does not start.
  *
  * @example
  * @Module({ imports: [FrazilModule.forRoot('standard store=local')] })
@@ -37,10 +37,10 @@ export interface FrazilModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'
  */
 export class FrazilModule {
   /**
-   * Opens what is given; without an argument what the environment variable FRAZIL says. It does not wait: Nest does, when it starts.
+   * Configures the generator of the options, or of the environment variable FRAZIL. Nest opens it when it starts; the call does not wait.
    *
-   * @throws {FrazilError} `UNKNOWN_KEY` and `WRONG_TYPE` for what is given. When Nest starts: `CONFLICT` for a second one of the same name, and
-   * whatever opening throws.
+   * @throws {FrazilError} `UNKNOWN_KEY` and `WRONG_TYPE` for the options. When Nest starts: `CONFLICT` for a second one of the same name,
+   * and the errors of opening.
    */
   static forRoot(options?: string | FrazilModuleOptions): DynamicModule
   /**
@@ -52,14 +52,14 @@ export class FrazilModule {
   static forRootAsync(options: FrazilModuleAsyncOptions): DynamicModule
 }
 
-/** Injects the generator of a name; without one that of `forRoot` without a name, which may also be injected by its class, `Snowflake`. */
+/** Injects the generator of a name; without one, that of `forRoot` without a name, which the class `Snowflake` also injects. */
 export function InjectIds(name?: string): PropertyDecorator & ParameterDecorator
 
 /** The token of a generator, for `inject` of a factory and for `overrideProvider` of a test. */
 export function getIdsToken(name?: string): InjectionToken
 
 /**
- * A pipe that lets IDs through and answers anything else with status 400 and the reason.
+ * A pipe that accepts IDs, and answers other values with status 400 and the reason.
  *
  * @example
  * @Get(':id')
@@ -70,6 +70,6 @@ export function getIdsToken(name?: string): InjectionToken
  */
 export class ParseSnowflakePipe implements PipeTransform<unknown, any> {
   /** @throws {FrazilError} As `snowflakeId` of `frazil/schema`. */
-  constructor(options?: SnowflakeIdOptions & { /** Lets `undefined` through. */ optional?: boolean | undefined })
+  constructor(options?: SnowflakeIdOptions & { /** Accepts `undefined`. */ optional?: boolean | undefined })
   transform(value: unknown, metadata?: ArgumentMetadata): any
 }

@@ -25,7 +25,7 @@ class Closing {
   }
 
   async onApplicationShutdown() {
-    // A test may have put something else in the generator's place.
+    // A test may have replaced the generator.
     if (typeof Object(this.ids).closeAsync === 'function') {
       await this.ids.closeAsync()
     }
@@ -43,7 +43,7 @@ class FrazilModule {
   static forRootAsync(given) {
     const { name, imports, inject = [], useFactory } = Object(given)
     if (typeof useFactory !== 'function') {
-      throw new FrazilError('WRONG_TYPE', 'useFactory is no function: it must give a spec line or options; forRoot takes them as they are')
+      throw new FrazilError('WRONG_TYPE', 'useFactory must be a function that returns a spec line or options: pass the values themselves to forRoot')
     }
     const token = getIdsToken(name)
     const open = async (modules, ...injected) => {
@@ -56,7 +56,7 @@ class FrazilModule {
       imports,
       providers: [
         { provide: token, inject: [ModulesContainer, ...inject], useFactory: open },
-        // By the number no two are alike: before version 11 Nest takes modules for one whose definitions look the same.
+        // The number makes definitions differ: before version 11, Nest merges modules with equal definitions.
         { provide: `frazil:closing:${count++}`, inject: [token], useFactory: ids => new Closing(ids) },
       ],
       exports: [token],
@@ -65,12 +65,12 @@ class FrazilModule {
 }
 Module({})(FrazilModule)
 
-// Nest would inject the first of them everywhere.
+// Nest would inject the first one everywhere.
 function refuseTwo(modules, token) {
   const same = [...modules.values()].filter(({ metatype, providers }) => metatype === FrazilModule && providers.has(token))
   if (same.length > 1) {
     const which = token === Snowflake ? 'without a name' : `of the name ${JSON.stringify(token.slice('frazil:'.length))}`
-    throw new FrazilError('CONFLICT', `FrazilModule is imported ${same.length} times ${which}: give each generator a name of its own`)
+    throw new FrazilError('CONFLICT', `FrazilModule is imported ${same.length} times ${which}: give each generator its own name`)
   }
 }
 

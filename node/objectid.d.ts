@@ -6,7 +6,7 @@ export interface ObjectIdParts {
   readonly id: string
   /** The second in which it was made. */
   readonly time: Date
-  /** The 40 bits that tell processes apart. */
+  /** The 40 random bits of the process. */
   readonly random: number
   /** The counter within the process, 24 bits. */
   readonly counter: number
@@ -17,14 +17,15 @@ export interface ObjectIdParts {
 }
 
 /**
- * A new ObjectId of MongoDB, as its 24 hexadecimal digits. Never the same twice in a process, worker threads included.
+ * A new ObjectId of this second. Returns its 24 hexadecimal digits. Never the same twice in a process, worker threads
+ * included.
  *
  * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock before 1970-01-01 or after 2106-02-07T06:28:15Z.
  */
 export function objectId(): string
 
 /**
- * Takes an ObjectId apart: 24 hexadecimal digits of either case.
+ * Decodes an ObjectId: 24 hexadecimal digits of either case.
  *
  * @example
  * decodeObjectId('507f1f77bcf86cd799439011').time   // 2012-10-17T21:13:27.000Z
@@ -34,7 +35,7 @@ export function objectId(): string
 export function decodeObjectId(text: string): ObjectIdParts
 
 /**
- * The smallest ObjectId of the second that holds an instant: `{ _id: { $gte: new ObjectId(minObjectId(t)) } }` in a query.
+ * The smallest ObjectId of the second at an instant. In a query: `{ _id: { $gte: new ObjectId(minObjectId(t)) } }`.
  *
  * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant before 1970-01-01 or after 2106-02-07T06:28:15Z.
  */

@@ -1,8 +1,8 @@
-// Packs what npm publishes: the package itself, and the package of one platform with its addon, the licences of the crates in it, and their
+// Packs the npm packages: the package itself, and the package of one platform with its addon, the licences of its crates, and their
 // list, which scripts/sbom.py has made.
 // usage: node node/pack.mjs TRIPLE ADDON FOLDER [LIST]
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -14,7 +14,7 @@ const licences = ['LICENSE-MIT', 'LICENSE-APACHE']
 const notices = 'THIRD-PARTY-NOTICES.txt'
 const listed = list ? ['sbom.cdx.json'] : []
 
-/** The package.json of a target's package: npm installs it where `os`, `cpu` and `libc` fit. */
+/** The package.json of a target's package, which npm installs if `os`, `cpu` and `libc` match. */
 function packageOf(triple) {
   const [machine, , system, abi] = triple.split('-')
   const os = { windows: 'win32' }[system] ?? system
@@ -40,7 +40,12 @@ function write(manifest, readme, files) {
   return to
 }
 
+/** Packs a folder. The archive does not depend on the account's umask, because npm keeps the modes of files. */
 function pack(from) {
+  for (const name of readdirSync(from, { recursive: true })) {
+    const path = join(from, name)
+    chmodSync(path, statSync(path).mode & 0o100 ? 0o755 : 0o644)
+  }
   const options = { cwd: from, shell: process.platform === 'win32', stdio: ['ignore', 'ignore', 'inherit'] }
   execFileSync('npm', ['pack', '--loglevel=error', '--pack-destination', join('..', '..')], options)
 }
@@ -51,10 +56,10 @@ if (!targets.includes(target)) {
 }
 const platforms = targets.map(packageOf)
 const optionalDependencies = Object.fromEntries(platforms.map(({ name, version }) => [name, version]))
-// npm knows no file of the repository.
+// npm packs only files below the package's folder.
 const files = `${main.homepage.replace('#readme', '')}/blob/main/`
 const readme = readFileSync(join(here, 'README.md'), 'utf8').replaceAll('](../', `](${files}`)
-// The addon of a source tree: the platform's package has it instead.
+// The addon of a source tree is excluded, because the platform's package contains it.
 const sources = main.files.filter(file => file !== 'frazil.node')
 pack(write({ ...main, files: sources, optionalDependencies }, readme, sources))
 for (const manifest of platforms) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds what npm publishes, as it is released, into build/package/node: frazil, and the package of one platform with its addon.
+# Builds the release packages for npm into build/package/node: frazil, and the package of one platform with its addon.
 # usage: [TARGET=triple] node/package.sh
 set -eu
 cd "$(dirname "$0")/.."

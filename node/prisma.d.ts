@@ -5,8 +5,8 @@ export type { Generator, Ids } from './adapters/source.js'
 /** The options of {@link snowflakes}. */
 export interface SnowflakesOptions {
   /**
-   * The models that get IDs, and in which BigInt field: `{ User: 'id' }`. Without it each model whose key is one `BigInt @id` without a
-   * default, or with `@default(dbgenerated())`, which makes `id` optional in Prisma's types and leaves the database without a default.
+   * The models that get IDs, each with its BigInt field: `{ User: 'id' }`. The default is each model whose key is one `BigInt @id` that has
+   * no default or `@default(dbgenerated())`. The latter makes `id` optional in Prisma's types, and sets no default in the database.
    */
   models?: { readonly [model: string]: string } | undefined
 }
@@ -14,11 +14,11 @@ export interface SnowflakesOptions {
 /**
  * An extension of Prisma Client that gives new rows their IDs: `new PrismaClient({ adapter }).$extends(snowflakes(ids))`.
  *
- * It acts in `create`, `createMany`, `createManyAndReturn` and `upsert`, and in all that they and `update` create through relations, in
- * transactions too. It waits where the generator must, and asks for all IDs of a call at once. Prisma has IDs as BigInts:
+ * It works in `create`, `createMany`, `createManyAndReturn` and `upsert`, and for all rows that they and `update` create through relations,
+ * also in transactions. It waits if the generator must, and requests all IDs of a call at once. IDs are BigInts in Prisma:
  * `JSON.stringify(rows, jsonReplacer)` of `frazil/json` writes them as strings.
  *
- * Prisma does not ask extensions about `$executeRaw`, nor about calls of the client that is not extended.
+ * Prisma calls no extensions for `$executeRaw`, nor for the client that is not extended.
  *
  * @example
  * // model User {
@@ -27,9 +27,9 @@ export interface SnowflakesOptions {
  * const prisma = new PrismaClient({ adapter }).$extends(snowflakes(ids))
  * const { id } = await prisma.user.create({ data: {} })   // 1541815603606036481n
  *
- * @throws {FrazilError} `WRONG_TYPE` for what is no generator or no Prisma Client; `OUT_OF_RANGE` and `UNKNOWN_KEY` for the options, and for
- * a schema without such a model. A query is refused with `ID_INVALID` for an ID that JavaScript has rounded, and with what the generator
- * throws.
+ * @throws {FrazilError} `WRONG_TYPE` for a value that is not a generator or a Prisma Client; `OUT_OF_RANGE` and `UNKNOWN_KEY` for the
+ * options, and for a schema without such a model. A query is refused with `ID_INVALID` for an ID that JavaScript has rounded, and with the
+ * errors of the generator.
  */
 export function snowflakes(ids: Ids, options?: SnowflakesOptions): (client: any) => {
   $extends: { extArgs: { result: {}; model: {}; query: {}; client: {} } }

@@ -34,7 +34,7 @@ function each(value, change) {
   return Array.isArray(value) ? value.map(change) : change(value)
 }
 
-// Prisma.skip, which stands where nothing is to be: an object of its own class without properties.
+// Whether a value is Prisma.skip, which marks an omitted value: an instance of a class, without properties.
 function isSkip(value) {
   const prototype = Object.getPrototypeOf(value)
   return prototype !== null && Object.getPrototypeOf(prototype) !== null && Object.keys(value).length === 0
@@ -42,7 +42,7 @@ function isSkip(value) {
 
 const isRow = value => isObject(value) && !isSkip(value)
 
-// A copy in which these properties are changed, each by its function. What users pass is left as it is.
+// A copy in which functions have changed some properties. The objects of users are not changed.
 function changed(object, changes) {
   if (!isRow(object)) {
     return object
@@ -56,13 +56,13 @@ function changed(object, changes) {
   return copy
 }
 
-// A copy of an operation's arguments; `state.rows` gets the rows in it that want an ID, parents first.
+// A copy of an operation's arguments; `state.rows` gets the rows in it that need an ID, parents first.
 function fillArguments(state, operation, model, args) {
   const create = row => created(state, model, row)
   const update = row => written(state, model, row)
   switch (operation) {
     case 'create':
-      // Where all fields are optional, `data` is so too.
+      // If all fields are optional, so is `data`.
       return changed({ ...args, data: Object(args).data === undefined ? {} : args.data }, { data: create })
     case 'createMany':
     case 'createManyAndReturn':
@@ -87,7 +87,7 @@ function created(state, model, row) {
   return Object.assign(copy, written(state, model, row))
 }
 
-// What is written through relations, in a row that is created or updated.
+// The rows that are written through relations of a created or updated row.
 function written(state, model, row) {
   const changes = {}
   for (const [field, type] of model.relations) {

@@ -7,12 +7,12 @@ const { Source } = require('./adapters/source.js')
 
 const { Column, EventSubscriber, PrimaryColumn } = framework('frazil/typeorm', 'typeorm', () => require('typeorm'))
 
-const MEND = 'MySQL and MariaDB need supportBigNumbers, which TypeORM sets; better-sqlite3 needs ' +
+const FIX = 'MySQL and MariaDB need supportBigNumbers, which TypeORM sets; better-sqlite3 needs ' +
   '{ prepareDatabase: exactIntegers } in the DataSource, of frazil/better-sqlite3'
 
 const isAbsent = value => value === null || value === undefined
 
-// A column with this transformer is one of IDs. TypeORM has the metadata of all copies of this file in one place.
+// The transformer that marks columns of IDs. TypeORM keeps the metadata of all copies of this file together.
 const transformer = {
   [Symbol.for('frazil.typeorm')]: true,
 
@@ -21,7 +21,7 @@ const transformer = {
   },
 
   from(value) {
-    return isAbsent(value) ? value : readText(value, MEND)
+    return isAbsent(value) ? value : readText(value, FIX)
   },
 }
 
@@ -37,12 +37,12 @@ function SnowflakeColumn(options) {
   return Column({ ...options, ...snowflakeColumn })
 }
 
-// A key of IDs that refers to nothing.
+// Whether a column is a key of IDs, and not a foreign key.
 function isKey({ isPrimary, relationMetadata, transformer }) {
   return isPrimary && !relationMetadata && Object(transformer)[Symbol.for('frazil.typeorm')] === true
 }
 
-// Whether a data source's driver gives large integers as rounded numbers.
+// Whether the driver of a data source returns rounded numbers for large integers.
 function rounds({ databaseConnection, options }) {
   switch (options.type) {
     case 'better-sqlite3':
@@ -60,13 +60,13 @@ function snowflakeSubscriber(ids) {
   const exact = new WeakSet()
 
   class SnowflakeSubscriber {
-    // Before the first query of each data source. With `relations` or `take` TypeORM asks for keys first, and then for the rows of these keys:
-    // of rounded ones there are none, so that no column of IDs is read.
+    // Checks before the first query of each data source. With `relations` or `take`, TypeORM selects keys first, and then their rows. For
+    // rounded keys it finds none, so no column of IDs would be read and checked.
     beforeQuery({ connection, dataSource = connection }) {
       const { driver } = dataSource
       if (!exact.has(driver)) {
         if (rounds(driver)) {
-          throw new FrazilError('ID_INVALID', `the ${driver.options.type} driver of the DataSource gives IDs as numbers, which JavaScript rounds: ${MEND}`)
+          throw new FrazilError('ID_INVALID', `the ${driver.options.type} driver of the DataSource returns IDs as numbers, which JavaScript rounds: ${FIX}`)
         }
         exact.add(driver)
       }
@@ -74,7 +74,7 @@ function snowflakeSubscriber(ids) {
 
     async beforeInsert({ entity, metadata }) {
       for (const column of metadata.primaryColumns.filter(isKey)) {
-        // A null is no key either: TypeORM takes the entity for a new one.
+        // TypeORM takes an entity with a null key for a new one.
         if (isAbsent(column.getEntityValue(entity))) {
           column.setEntityValue(entity, await source.nextAsync())
         }

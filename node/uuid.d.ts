@@ -4,17 +4,17 @@ import type { Instant } from './index.js'
 export function uuid4(): string
 
 /**
- * A new version 7 UUID: the time in ms, then random bits. Strictly increasing within a process, over all worker threads and also after
- * the clock went back.
+ * A new version 7 UUID: the time in milliseconds, then random bits. Strictly increasing within a process, over all
+ * worker threads and also after the clock went back.
  *
- * With a time it is one of that instant, for what has a time of its own, such as rows that are moved; those of one millisecond are in no order.
+ * With a time it is a UUID of that instant, for example for rows that are moved. UUIDs of one millisecond are then in no order.
  *
  * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock or an instant before 1970 or after the year 10889.
  */
 export function uuid7(time?: Instant): string
 
 /**
- * The smallest version 7 UUID of the millisecond that holds an instant: `id >= uuid7Min(t)` in a query.
+ * The smallest version 7 UUID of a millisecond. In a query: `id >= uuid7Min(t)`.
  *
  * @throws {FrazilError} As `uuid7` of an instant.
  */
@@ -28,7 +28,7 @@ export function uuid7Min(time: Instant): string
 export function uuid7Max(time: Instant): string
 
 /**
- * Parses a UUID of any version; gives its 36 characters in lower case. Takes 8-4-4-4-12 hexadecimal digits, also in braces or after
+ * Parses a UUID of any version; returns its 36 characters in lower case. Takes 8-4-4-4-12 hexadecimal digits, also in braces or after
  * `urn:uuid:`, or 32 digits without hyphens.
  *
  * @throws {FrazilError} `ID_INVALID` for any other text.
@@ -36,7 +36,7 @@ export function uuid7Max(time: Instant): string
 export function parseUuid(text: string): string
 
 /**
- * The time in a UUID of version 7, 6 or 1, rounded down to ms; the text as `parseUuid` takes it.
+ * The time in a UUID of version 7, 6 or 1. Rounded down to ms. The text is as in `parseUuid`.
  *
  * @example
  * uuidTime('017f22e2-79b0-7cc3-98c4-dc0c0c07398f')   // 2022-02-22T19:22:22.000Z
@@ -45,7 +45,7 @@ export function parseUuid(text: string): string
  */
 export function uuidTime(text: string): Date
 
-/** Returns whether a value of any type is a UUID as `parseUuid` takes it. */
+/** Returns whether a value of any type is a UUID that `parseUuid` accepts. */
 export function isUuid(value: unknown): value is string
 
 /**
@@ -56,14 +56,14 @@ export function isUuid(value: unknown): value is string
 export function uuidVersion(text: string): number
 
 /**
- * The 16 bytes of a UUID, as databases store it; the text as `parseUuid` takes it.
+ * The 16 bytes of a UUID, as databases store it. Accepts the texts of `parseUuid`.
  *
  * @throws {FrazilError} `ID_INVALID` for any other text.
  */
 export function uuidBytes(text: string): Uint8Array
 
 /**
- * The text of the UUID that 16 bytes are.
+ * The text of a UUID of 16 bytes.
  *
  * @throws {FrazilError} `WRONG_TYPE` for anything but a Uint8Array of 16; a Buffer is one.
  */

@@ -2,8 +2,8 @@ import type * as z from 'zod/v4'
 import type { SnowflakeIdOptions } from './schema.js'
 
 /**
- * zod's type of an ID: a string of decimal digits without leading zeros, 0 to 2^63 - 1. Numbers are refused, whatever their size, and the
- * message says why. Needs zod 3.25.76 or later, and is of zod's version 4: `import * as z from 'zod/v4'` where `zod` is 3.25.
+ * zod's type of an ID: a string of decimal digits without leading zeros, 0 to 2^63 - 1. Numbers of any size are refused, with the reason.
+ * Needs zod 3.25.76 or later, and uses its version 4: with `zod` 3.25, `import * as z from 'zod/v4'`.
  *
  * @example
  * const Order = z.object({ id: snowflakeId(), customer: snowflakeId({ as: 'bigint' }) })

@@ -1,4 +1,4 @@
-// Not by way of zod.js, whose zod is another copy than the one that modules import.
+// Does not import zod.js, which loads another copy of zod than modules do.
 import * as z from 'zod/v4'
 import { zodType } from './lite/esm/zod.js'
 

@@ -1,7 +1,6 @@
 'use strict'
 
-// What `load` requires for a part of frazil; where it is not installed, or too old to have it, the error says what to run. `wanted` tells the
-// versions that will do.
+// Loads a package for a part of frazil. If it is missing or too old, the error has the command to run. `wanted` has the supported versions.
 function framework(part, name, load, wanted) {
   try {
     return load()
@@ -10,8 +9,8 @@ function framework(part, name, load, wanted) {
     if (!missing && error.code !== 'ERR_PACKAGE_PATH_NOT_EXPORTED') {
       throw error
     }
-    const told = wanted ? `${name} ${wanted}: npm install ${name}@latest` : `${name}: npm install ${name}`
-    throw Object.assign(new Error(`${part} needs ${told}`, { cause: error }), { code: error.code })
+    const needed = wanted ? `${name} ${wanted}: npm install ${name}@latest` : `${name}: npm install ${name}`
+    throw Object.assign(new Error(`${part} needs ${needed}`, { cause: error }), { code: error.code })
   }
 }
 

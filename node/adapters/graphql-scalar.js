@@ -5,7 +5,7 @@ const { snowflakeId } = require('../lite/cjs/schema.js')
 
 const { validate } = snowflakeId()['~standard']
 
-/** The scalar, made by the copy of graphql that the program has loaded: graphql refuses another's. */
+/** The scalar, made by the program's copy of graphql, because graphql rejects those of other copies. */
 module.exports = ({ GraphQLError, GraphQLScalarType, Kind, versionInfo }) => {
   // Servers such as GraphQL Yoga mask all other errors. Version 17 takes options, and 16.0 only arguments.
   function refuse(message, node, code = 'ID_INVALID') {
@@ -22,7 +22,7 @@ module.exports = ({ GraphQLError, GraphQLScalarType, Kind, versionInfo }) => {
   return new GraphQLScalarType({
     name: 'Snowflake',
     description: 'A 64-bit ID in decimal, 0 to 9223372036854775807. It is a string: a JSON number above 2^53 would be rounded.',
-    // What a resolver gives: a string, a bigint, or a number that has not been rounded.
+    // The result of a resolver: a string, a bigint, or a number that was not rounded.
     serialize(id) {
       try {
         return parseId(formatId(id, 'decimal'))
@@ -30,9 +30,9 @@ module.exports = ({ GraphQLError, GraphQLScalarType, Kind, versionInfo }) => {
         return refuse(message, undefined, code)
       }
     },
-    // What a variable holds. Later arguments of graphql are no node.
+    // The value of a variable. Further arguments of graphql are ignored.
     parseValue: value => parseValue(value),
-    // What stands in the query, where an integer is its digits as text: none is rounded.
+    // A literal in the query. Its digits are text, so it is never rounded.
     parseLiteral(node) {
       return node.kind === Kind.STRING || node.kind === Kind.INT
         ? parseValue(node.value, node)

@@ -6,6 +6,6 @@ export interface IdsOptions {
   spec?: string | undefined
   /** The options of {@link Snowflake.open}. */
   options?: SnowflakeOptions | undefined
-  /** Opens something else instead, which is then closed with the application: `() => Segment.open('orders', { store: 'local' })`. */
+  /** Opens another source of IDs, which is closed with the application: `() => Segment.open('orders', { store: 'local' })`. */
   open?: (() => Promise<Snowflake<any> | Numbers>) | undefined
 }

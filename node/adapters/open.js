@@ -4,8 +4,8 @@ const { FrazilError, Snowflake } = require('../index.js')
 const { optionsOf } = require('./options.js')
 
 /**
- * What an adapter is given: a spec line, or an object of `spec`, `options`, `open` and of what the adapter itself takes. A key of the spec
- * line beside them is refused; it would be ignored.
+ * Checks the options of an adapter: a spec line, or an object of `spec`, `options`, `open` and the adapter's own options. Other keys are
+ * refused, because a key of the spec line there would be ignored.
  */
 function readOptions(given, others) {
   if (typeof given === 'string') {
@@ -15,17 +15,17 @@ function readOptions(given, others) {
   return optionsOf(given, Object.fromEntries(known), '; keys of the spec line go into spec, or into options')
 }
 
-/** Opens what the options say. */
+/** Opens the generator of the options. */
 async function openIds({ spec, options, open }) {
   if (open === undefined) {
     return Snowflake.open(spec, options)
   }
   if (spec !== undefined || options !== undefined) {
-    throw new FrazilError('SPEC', 'give either open, or spec and options: open says it all')
+    throw new FrazilError('SPEC', 'open cannot be used with spec or options: give either open, or spec and options')
   }
   const ids = await open()
   if (typeof Object(ids).closeAsync !== 'function') {
-    throw new FrazilError('WRONG_TYPE', 'open gave no generator: it must be, for example, () => Segment.open(...)')
+    throw new FrazilError('WRONG_TYPE', 'open did not return a generator: it must be, for example, () => Segment.open(...)')
   }
   return ids
 }

@@ -1,10 +1,9 @@
 'use strict'
-// What adapters are given as options.
+// Checks the options of adapters.
 
 const { FrazilError } = require('../index.js')
 
-// The options, of which there are no others than these: { name: a list of the values that are allowed, or undefined for any }. Of one that is
-// not among them the error tells the fix, too.
+// Checks options against { name: a list of the allowed values, or undefined for any }. The error for any other name has the fix.
 function optionsOf(given, known, fix = '') {
   if (given !== undefined && Object(given) !== given) {
     throw new FrazilError('WRONG_TYPE', `options is ${given === null ? 'null' : `a ${typeof given}`}: it must be an object`)

@@ -1,5 +1,5 @@
 'use strict'
-// What frazil knows of a Prisma schema: each model's key, its other columns of IDs (references, lists of BigInts), its relations.
+// The models of a Prisma schema: the key of each, its other columns of IDs (references, lists of BigInts) and its relations.
 
 const { FrazilError } = require('../index.js')
 
@@ -10,7 +10,7 @@ function modelsOf(client, chosen) {
   // Prisma Client carries its schema, and has no public way to read it.
   const { _runtimeDataModel: runtime, _engineConfig: config } = client || {}
   if (!runtime || !config || typeof config.inlineSchema !== 'string') {
-    throw new FrazilError('WRONG_TYPE', 'the extended object is no Prisma Client whose schema frazil can read; it knows versions 6.16 to 7')
+    throw new FrazilError('WRONG_TYPE', 'frazil cannot read the schema of the extended object: extend a Prisma Client of version 6.16 to 7')
   }
   const written = readSchema(config.inlineSchema)
   const models = new Map()
@@ -34,16 +34,16 @@ function modelsOf(client, chosen) {
 function choose(models, name, key) {
   const model = models.get(name)
   if (!model) {
-    throw new FrazilError('OUT_OF_RANGE', `models: ${JSON.stringify(name)} is no model of the Prisma schema; there are: ${[...models.keys()].join(', ')}`)
+    throw new FrazilError('OUT_OF_RANGE', `models: ${JSON.stringify(name)} is not a model of the Prisma schema: use one of ${[...models.keys()].join(', ')}`)
   }
   if (!model.bigints.includes(key)) {
     const allowed = model.bigints.join(', ') || 'none'
-    throw new FrazilError('OUT_OF_RANGE', `models: ${name}.${String(key)} is no BigInt of the Prisma schema, as \`${HOW}\` is; there are: ${allowed}`)
+    throw new FrazilError('OUT_OF_RANGE', `models: ${name}.${String(key)} is not a BigInt of the Prisma schema, such as \`${HOW}\`: use one of ${allowed}`)
   }
   model.key = key
 }
 
-// The keys, the foreign keys and the lists that a schema's text names: a field takes a line.
+// Finds the keys, the foreign keys and the lists in the text of a schema, in which each field has a line.
 function readSchema(text) {
   const models = new Map()
   let model
@@ -66,7 +66,7 @@ function readField(model, line) {
   if (name) {
     model.key = name
   }
-  // A list of BigInts refers to rows, too: no database has foreign keys in lists.
+  // A list of BigInts is taken for references, because no database has foreign keys in lists.
   const [, list] = /^(\w+)\s+BigInt\[\]/.exec(line) || []
   if (list) {
     model.references.push(list)
@@ -77,7 +77,7 @@ function readField(model, line) {
 
 const isObject = value => typeof value === 'object' && value !== null
 
-// Whether an update of a related row has that row in `data`: to one, the row may also stand there as it is.
+// Whether an update of a related row has that row in `data`. In a relation to one row, `data` may be omitted.
 function isWrapped(model, change) {
   return isObject(change) && (change.where !== undefined || (change.data !== undefined && !model.fields.has('data')))
 }

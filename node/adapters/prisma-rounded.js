@@ -1,17 +1,17 @@
 'use strict'
-// Prisma takes numbers for a BigInt. An ID that JavaScript has rounded would find another row, or refer to one.
+// Prisma accepts numbers for a BigInt. An ID that JavaScript has rounded would find, or refer to, another row.
 
 const { FrazilError } = require('../index.js')
 const { toBigInt } = require('./exact.js')
 const { isObject, isWrapped } = require('./prisma-models.js')
 
-// What of a relation has arguments of its own: `where`, `create`, ...
+// The properties of a relation that have arguments: `where`, `create`, ...
 const WITH_ARGUMENTS = ['connectOrCreate', 'createMany', 'updateMany', 'upsert']
 
-// What of a relation has rows or conditions.
+// The properties of a relation that have rows or conditions.
 const WITH_ROWS = ['connect', 'create', 'delete', 'deleteMany', 'disconnect', 'every', 'is', 'isNot', 'none', 'set', 'some', 'update']
 
-// Refuses arguments of an operation in which an ID is a number that has been rounded.
+// Refuses arguments of an operation with a rounded number as an ID.
 function refuseRounded(models, model, args) {
   for (const value of isObject(args) ? Object.values(args) : []) {
     inRows(models, model, value)

@@ -5,5 +5,5 @@ export interface Generator {
   batchAsync(count: number): Promise<string[]>
 }
 
-/** A generator, a promise of one, or a function that gives either: it is called once, when the first ID is needed. */
+/** A generator, a promise of one, or a function that returns either and is called once, when the first ID is needed. */
 export type Ids = Generator | Promise<Generator> | (() => Generator | Promise<Generator>)

@@ -1,6 +1,6 @@
 'use strict'
-// Where an adapter's IDs come from: a generator, a promise of one, or a function that gives either and is called once, when the first ID
-// is needed.
+// The source of an adapter's IDs: a generator, a promise of one, or a function that returns either and is called when the first ID is
+// needed.
 
 const { FrazilError } = require('../index.js')
 
@@ -22,7 +22,7 @@ class Source {
     }
   }
 
-  // The next ID, now: where the generator would wait, or is not open yet, it is WOULD_BLOCK.
+  // The next ID without a wait: WOULD_BLOCK if the generator would wait, or is not open yet.
   next() {
     this.begin()
     if (this.failure) {
@@ -56,7 +56,7 @@ class Source {
   take(value, what) {
     if (isPromise(value)) {
       this.opening = this.wait(value)
-      // Told to whoever needs an ID.
+      // The error is thrown when an ID is needed.
       this.opening.catch(() => {})
     } else if (isGenerator(value)) {
       this.ids = value
@@ -72,7 +72,7 @@ class Source {
       return ids
     } catch (error) {
       if (this.ask) {
-        // The next one asks again.
+        // The next call tries again.
         this.opening = undefined
       } else {
         this.failure = error

@@ -2,7 +2,7 @@ import type { Ids } from '../adapters/source.js'
 
 /** The options of a column of IDs. */
 export interface SnowflakeConfig {
-  /** The source of an ID for a row without one: for a key. Without it the column has no default: for a reference. */
+  /** The source of IDs for rows without one, for a key. Without `ids` the column has no default, as a reference needs. */
   ids?: Ids | undefined
   /** The type of an ID in JavaScript: `'string'`, the default, or `'bigint'`. */
   mode?: 'string' | 'bigint' | undefined

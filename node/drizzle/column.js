@@ -1,5 +1,5 @@
 'use strict'
-// The column builder of all dialects: over Drizzle's `customType` of one of them, which its module passes in.
+// The column builder of all dialects, on top of a dialect's `customType`, which its module passes in.
 
 const { readText, refuseMintedDefault, toBigInt } = require('../adapters/exact.js')
 const { optionsOf } = require('../adapters/options.js')
@@ -12,13 +12,13 @@ const DIALECTS = {
   },
   mysql: {
     fix: 'mysql2 needs { supportBigNumbers: true, bigNumberStrings: true }, and Node 22 for what `with` loads',
-    // Text can be compared as a floating-point number.
+    // Databases may compare text as floating-point numbers.
     write: toBigInt,
   },
   sqlite: {
-    fix: 'what `with` loads comes as JSON: load the ID as text, through `extras`; in an expression of your own `cast(... as text)`',
+    fix: '`with` loads rows as JSON: load the ID as text, through `extras`; in your own expressions use `cast(... as text)`',
     write: id => String(toBigInt(id)),
-    // Of this type alone Drizzle selects `cast(... as text)`: drivers of SQLite give 64-bit integers as rounded numbers.
+    // Drizzle selects `cast(... as text)` only for this type. Drivers of SQLite return rounded numbers for 64-bit integers.
     columnType: 'SQLiteNumericBigInt',
   },
 }

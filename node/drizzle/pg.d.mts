@@ -16,8 +16,8 @@ export type SnowflakeBuilder<Name extends string, Config> = Config extends { ids
 /**
  * A column of IDs in PostgreSQL: a `bigint`, whose values are decimal strings or BigInts in JavaScript, never numbers.
  *
- * With `ids` an insert gives an ID to each row that comes without one. Drizzle asks for it where it cannot wait: where the generator would
- * wait for more than 2 ms the insert is refused with `WOULD_BLOCK`; a row that brings `await ids.nextAsync()` never is.
+ * With `ids` an insert gives an ID to each row without one. Drizzle cannot wait for it: if the generator would wait for more than 2 ms, the
+ * insert fails with `WOULD_BLOCK`. To avoid this, give the row its ID: `await ids.nextAsync()`.
  *
  * @example
  * const users = pgTable('users', {
@@ -26,7 +26,7 @@ export type SnowflakeBuilder<Name extends string, Config> = Config extends { ids
  * })
  *
  * @throws {FrazilError} `WRONG_TYPE`, `UNKNOWN_KEY` and `OUT_OF_RANGE` for the options. Later, in queries: `ID_INVALID` and `WRONG_TYPE`
- * for a value that is no ID; `ID_INVALID` where a driver has rounded one, and how it is told not to; what the generator throws.
+ * for a value that is not an ID; `ID_INVALID` with the fix if a driver has rounded an ID; the errors of the generator.
  */
 export function snowflake<Name extends string, Config extends SnowflakeConfig = {}>(name: Name, config?: Config): SnowflakeBuilder<Name, Config>
 export function snowflake<Config extends SnowflakeConfig = {}>(config?: Config): SnowflakeBuilder<'', Config>

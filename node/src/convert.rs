@@ -1,11 +1,13 @@
-//! Values in and out: IDs, times, numbers, strings, options, and the Rust value behind an object.
+//! Conversion of values: IDs, times, numbers, strings, options, and the Rust value of an object.
 //!
-//! Instants go out as Unix ms: the copy of `index.js` that calls makes Dates, so that they are of its realm (a test runner has one for each file).
+//! Instants are returned as Unix ms. The calling copy of `index.js` makes Dates, so that they belong to its realm: test runners have one for each file.
 
+pub(crate) mod numbers;
 pub(crate) mod spec;
 
 use crate::error::panic::catch;
 use crate::error::{OrThrow, guard, refuse};
+use frazil::bindings::did_you_mean;
 use frazil::{Error, ErrorKind, Id, TextFormat};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType, check_status, sys};
@@ -13,7 +15,7 @@ use napi_derive::napi;
 use std::ffi::c_void;
 use std::ptr;
 
-/// `Number.MAX_SAFE_INTEGER`: above it a JavaScript number may be another number.
+/// `Number.MAX_SAFE_INTEGER`: larger JavaScript numbers may have been rounded.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 /// The number of bits that a number holds exactly.
 const SAFE_BITS: u32 = 53;
@@ -30,13 +32,14 @@ pub fn format_id(env: &Env, id: Unknown<'_>, format: Unknown<'_>) -> Result<Stri
     guard(env, || Ok(id_in(env, "id", id)?.text(text_format(env, format)?)))
 }
 
-/// Parses the text of an ID, decimal where no format is given; gives canonical decimal.
+/// Parses the text of an ID after a prefix, decimal without a format, and returns canonical decimal.
 #[napi]
-pub fn parse_id(env: &Env, text: Unknown<'_>, format: Unknown<'_>) -> Result<String> {
+pub fn parse_id(env: &Env, text: Unknown<'_>, format: Unknown<'_>, prefix: Unknown<'_>) -> Result<String> {
     guard(env, || {
         let text = string(env, "text", text, ErrorKind::IdInvalid)?;
         let format = optional_text_format(env, format)?.unwrap_or(TextFormat::Decimal);
-        Ok(Id::parse(&text, format).or_throw(env)?.to_string())
+        let prefix = string(env, "prefix", prefix, ErrorKind::IdInvalid)?;
+        Ok(Id::parse_prefixed(&text, &prefix, format).or_throw(env)?.to_string())
     })
 }
 
@@ -46,7 +49,7 @@ pub fn compare_ids(env: &Env, a: Unknown<'_>, b: Unknown<'_>) -> Result<i32> {
     guard(env, || Ok(id_in(env, "a", a)?.cmp(&id_in(env, "b", b)?) as i32))
 }
 
-/// A key that the caller chose, cut short for a message.
+/// A key of the caller, shortened for a message.
 fn short(name: &str) -> &str {
     const LONGEST: usize = 60;
     name.char_indices().nth(LONGEST).map_or(name, |(end, _)| &name[..end])
@@ -65,7 +68,7 @@ pub(crate) fn wrong_type<T>(env: &Env, name: &str, value: Unknown<'_>, allowed: 
         ValueType::Function => "a function",
         ValueType::Object if value.is_array()? => "an array",
         ValueType::Object if value.is_date()? => "a Date",
-        ValueType::Object if value.is_typedarray()? => typed_array(value)?,
+        ValueType::Object if value.is_typedarray()? => numbers::class_of(value)?,
         _ => "an object",
     };
     refuse(env, ErrorKind::WrongType, format!("{} is {what}: it must be {allowed}", short(name)))
@@ -76,7 +79,7 @@ pub(crate) fn string(env: &Env, name: &str, value: Unknown<'_>, kind: ErrorKind)
     if value.get_type()? != ValueType::String {
         return wrong_type(env, name, value, "a string");
     }
-    // SAFETY: it is a string. UTF-16, because Node-API's UTF-8 replaces a lone surrogate in silence.
+    // SAFETY: the value is a string. It is read as UTF-16, because Node-API's UTF-8 silently replaces lone surrogates.
     let units: Utf16String = unsafe { value.cast()? };
     let text = String::from_utf16(&units).map_err(|_| Error::new(kind, format!("{} is not Unicode: it has a lone surrogate", short(name))));
     text.or_throw(env)
@@ -87,30 +90,15 @@ pub(crate) fn text_format(env: &Env, value: Unknown<'_>) -> Result<TextFormat> {
     string(env, "format", value, ErrorKind::OutOfRange)?.parse::<TextFormat>().or_throw(env)
 }
 
-/// A text format by its name; none where undefined.
+/// A text format by its name; none for undefined.
 pub(crate) fn optional_text_format(env: &Env, value: Unknown<'_>) -> Result<Option<TextFormat>> {
     if value.get_type()? == ValueType::Undefined { Ok(None) } else { text_format(env, value).map(Some) }
 }
 
-/// The name of a typed array's class.
-fn typed_array(value: Unknown<'_>) -> Result<&'static str> {
-    let (raw, mut kind, none) = (value.value(), sys::TypedarrayType::int8_array, ptr::null_mut());
-    // SAFETY: the handle is alive in this call, and it is a typed array.
-    check_status!(unsafe { sys::napi_get_typedarray_info(raw.env, raw.value, &mut kind, none, ptr::null_mut(), ptr::null_mut(), none) })?;
-    Ok(match kind {
-        sys::TypedarrayType::int8_array => "an Int8Array",
-        sys::TypedarrayType::uint8_array => "a Uint8Array",
-        sys::TypedarrayType::uint8_clamped_array => "a Uint8ClampedArray",
-        sys::TypedarrayType::int16_array => "an Int16Array",
-        sys::TypedarrayType::uint16_array => "a Uint16Array",
-        sys::TypedarrayType::int32_array => "an Int32Array",
-        sys::TypedarrayType::uint32_array => "a Uint32Array",
-        sys::TypedarrayType::float32_array => "a Float32Array",
-        sys::TypedarrayType::float64_array => "a Float64Array",
-        sys::TypedarrayType::bigint64_array => "a BigInt64Array",
-        sys::TypedarrayType::biguint64_array => "a BigUint64Array",
-        _ => "a typed array",
-    })
+/// Refuses an option that a call does not have.
+pub(crate) fn unknown_option<T>(env: &Env, name: &str, allowed: &str) -> Result<T> {
+    let near = did_you_mean(name, allowed.split(", "));
+    refuse(env, ErrorKind::UnknownKey, format!("options.{name} is unknown here{near}: the options are {allowed}"))
 }
 
 /// A number that is an integer and has not been rounded.
@@ -125,9 +113,9 @@ fn safe_integer(env: &Env, name: &str, value: Unknown<'_>, kind: ErrorKind) -> R
         ErrorKind::IdInvalid => "above 2^53 - 1 JavaScript has already rounded it: pass a string or a BigInt",
         _ => "it is beyond 2^53 - 1, the last of JavaScript's exact integers",
     };
-    // A float is no ID, whatever its value.
+    // A float is not an ID, whatever its value.
     let kind = if kind == ErrorKind::IdInvalid && number.fract() != 0.0 { ErrorKind::WrongType } else { kind };
-    // As JavaScript prints it: digits up to 1e21.
+    // Formatted as in JavaScript, which prints digits up to 1e21.
     let number = if number.abs() < 1e21 { number.to_string() } else { format!("{number:e}") };
     refuse(env, kind, format!("{}={number} is refused: {why}", short(name)))
 }
@@ -156,11 +144,11 @@ pub(crate) fn unsigned(env: &Env, name: &str, value: Unknown<'_>) -> Result<u64>
 
 /// Parses a number of IDs.
 pub(crate) fn count(env: &Env, value: Unknown<'_>) -> Result<usize> {
-    // A count that no usize holds is above every limit of the core, which names it.
+    // A count above usize is above every limit of the core, whose error names it.
     Ok(usize::try_from(unsigned(env, "count", value)?).unwrap_or(usize::MAX))
 }
 
-/// Returns JavaScript's text of a number or a BigInt, cut short.
+/// Returns JavaScript's text of a number or a BigInt, shortened.
 fn shown(value: Unknown<'_>) -> Result<String> {
     let text = value.coerce_to_string()?.into_utf8()?.into_owned()?;
     Ok(if text.len() > 40 { format!("{}... ({} digits)", &text[..40], text.len()) } else { text })
@@ -197,7 +185,7 @@ pub(crate) fn unix_ms(env: &Env, name: &str, value: Unknown<'_>) -> Result<i64> 
     Ok(ms as i64)
 }
 
-/// A number, or a BigInt where the field is wider than a number is exact.
+/// A number, or a BigInt if the field has more bits than a number holds exactly.
 pub(crate) fn integer(value: u64, bits: u32) -> Either<f64, BigInt> {
     if bits <= SAFE_BITS { Either::A(value as f64) } else { Either::B(BigInt::from(value)) }
 }
@@ -207,26 +195,26 @@ pub(crate) fn capped(count: u64) -> f64 {
     (count as f64).min(MAX_SAFE)
 }
 
-/// ASCII text as a string; null where V8 refuses.
+/// ASCII text as a string; null if V8 fails.
 ///
 /// # Safety
 /// On the environment's thread.
 #[inline]
 pub(crate) unsafe fn latin1(env: sys::napi_env, text: &[u8]) -> sys::napi_value {
     let mut result = ptr::null_mut();
-    // SAFETY: as the caller says; the text is as long as it says, and the place is ours.
+    // SAFETY: the caller guarantees the thread; the length is that of the text, and the result is a local variable.
     unsafe { sys::napi_create_string_latin1(env, text.as_ptr().cast(), text.len() as isize, &mut result) };
     result
 }
 
-/// The ID as a BigInt; null where V8 refuses.
+/// The ID as a BigInt; null if V8 fails.
 ///
 /// # Safety
 /// On the environment's thread.
 #[inline]
 pub(crate) unsafe fn bigint_of(env: sys::napi_env, id: i64) -> sys::napi_value {
     let mut result = ptr::null_mut();
-    // SAFETY: as the caller says, and the place is ours.
+    // SAFETY: the caller guarantees the thread, and the result is a local variable.
     unsafe { sys::napi_create_bigint_int64(env, id, &mut result) };
     result
 }
@@ -254,7 +242,7 @@ pub(crate) fn entries<'a>(env: &Env, name: &str, value: Unknown<'a>) -> Result<V
     Ok(entries)
 }
 
-/// Returns whether an object is a literal: a Map or an array would be empty options otherwise.
+/// Returns whether an object is a literal. A Map or an array would otherwise pass as empty options.
 fn is_plain(value: Unknown<'_>) -> Result<bool> {
     let prototype: Unknown<'_> = Object::from_raw(value.value().env, value.value().value).get_prototype()?;
     if prototype.get_type()? == ValueType::Null {
@@ -268,18 +256,18 @@ fn is_plain(value: Unknown<'_>) -> Result<bool> {
 pub(crate) trait Wrapped: 'static {
     /// The name of the class in an error.
     const CLASS: &'static str;
-    /// The half of the type tag that tells the class from every other one.
+    /// The half of the type tag that identifies the class.
     const TAG: u64;
 }
 
 /// The type tag of a class of this image of the addon. Another version of the addon may lay out its values differently, so each image's
-/// tags hold an address of its own.
+/// tags contain an address of that image.
 fn tag<T: Wrapped>() -> sys::napi_type_tag {
     static IMAGE: u8 = 0;
     sys::napi_type_tag { lower: ptr::from_ref(&IMAGE).addr() as u64, upper: T::TAG }
 }
 
-/// Puts a value behind a new object.
+/// Attaches a value to a new object.
 pub(crate) fn wrap<T: Wrapped>(object: Unknown<'_>, value: T) -> Result<()> {
     unsafe extern "C" fn finalize<T>(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
         // SAFETY: the pointer came from `Box::into_raw` below, and the object is gone.
@@ -294,7 +282,7 @@ pub(crate) fn wrap<T: Wrapped>(object: Unknown<'_>, value: T) -> Result<()> {
     }
 }
 
-/// The value behind an object; `WRONG_TYPE` for any other object.
+/// The value of an object; `WRONG_TYPE` for objects of other classes.
 pub(crate) fn unwrap<'a, T: Wrapped>(env: &Env, name: &str, object: Unknown<'a>) -> Result<&'a T> {
     let (raw, mut tagged, mut data) = (object.value(), false, ptr::null_mut());
     if object.get_type()? == ValueType::Object {
@@ -304,7 +292,7 @@ pub(crate) fn unwrap<'a, T: Wrapped>(env: &Env, name: &str, object: Unknown<'a>)
     if !tagged {
         return wrong_type(env, name, object, T::CLASS);
     }
-    // SAFETY: the tag says that `wrap` put a T behind the object, which is alive in this call.
+    // SAFETY: by the tag, `wrap` attached a T to the object, which is alive in this call.
     unsafe {
         check_status!(sys::napi_unwrap(raw.env, raw.value, &mut data))?;
         Ok(&*data.cast::<T>())

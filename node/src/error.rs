@@ -1,4 +1,4 @@
-//! The core's error as a JavaScript `FrazilError`, and the guard that lets no panic out.
+//! Converts the core's error to a JavaScript `FrazilError`, and catches panics.
 
 pub(crate) mod instance;
 pub(crate) mod panic;
@@ -33,13 +33,13 @@ pub(crate) fn guard<T>(env: &Env, body: impl FnOnce() -> Result<T>) -> Result<T>
     catch(body).or_throw(env)?
 }
 
-/// Turns a core result into one that napi throws.
+/// Converts a core result to one that napi throws.
 pub(crate) trait OrThrow<T> {
     /// The error as a `FrazilError`.
     fn or_throw(self, env: &Env) -> Result<T>;
 }
 
-/// The error of a call that holds up the event loop, which names the one that waits off it.
+/// The error of a call that would block the event loop, which names the call that does not.
 #[cold]
 pub(crate) fn instead(error: Error, call: &str) -> Error {
     error.or_use(&format!("{call}, or a longer maxWaitMs"))
@@ -51,12 +51,12 @@ impl<T> OrThrow<T> for frazil::Result<T> {
     }
 }
 
-/// Refuses what only this binding can see: a wrong type, a number that no integer of the core holds.
+/// Refuses values that only this binding sees: wrong types, numbers that do not fit the core's integers.
 pub(crate) fn refuse<T>(env: &Env, kind: ErrorKind, why: impl Into<String>) -> Result<T> {
     Err(Error::new(kind, why)).or_throw(env)
 }
 
-/// Throws; what napi is told then.
+/// Throws the error, and returns the status for napi.
 #[cold]
 pub(crate) fn thrown(env: &Env, error: &Error, written: Option<usize>) -> napi::Error {
     match refusal(env, error, written).and_then(|refusal| env.throw(refusal)) {
@@ -69,19 +69,19 @@ pub(crate) fn thrown(env: &Env, error: &Error, written: Option<usize>) -> napi::
 #[cold]
 pub(crate) fn throw_raw(env: sys::napi_env, error: &Error) -> sys::napi_value {
     let env = Env::from_raw(env);
-    // Where that fails, an exception of V8's own is pending already.
+    // If that fails, an exception of V8 is pending already.
     let _ = thrown(&env, error, None);
     ptr::null_mut()
 }
 
-/// The parts of a `FrazilError` for `index.js`: the mark, then the constructor's arguments. The copy that has called makes it, so that it is
-/// one of that copy's class, and its stack leads to the caller.
+/// The parts of a `FrazilError` for `index.js`: the mark, then the constructor's arguments. The calling copy constructs the error, so that it
+/// has that copy's class, and its stack leads to the caller.
 ///
-/// `written` is told for `fill` alone: a batch is all or nothing.
+/// `written` is set only for `fill`, because a batch is all or nothing.
 pub(crate) fn refusal<'a>(env: &'a Env, error: &Error, written: Option<usize>) -> Result<Unknown<'a>> {
     let retry_after = error.retry_after_ms().map(|ms| ms as f64);
     let (mut refusal, mut mark) = (env.create_array(5)?, ptr::null_mut());
-    // SAFETY: the environment is alive in this call, the reference as long as that, and the place is ours.
+    // SAFETY: the environment, and with it the reference, is alive in this call, and the result is a local variable.
     check_status!(unsafe { sys::napi_get_reference_value(env.raw(), Instance::of(env)?.mark, &mut mark) })?;
     refusal.set(0, Object::from_raw(env.raw(), mark))?;
     refusal.set(1, error.kind().name())?;

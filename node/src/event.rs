@@ -1,7 +1,7 @@
 //! Events become messages of `diagnostics_channel`, and warnings of the process.
 //!
-//! An event of the whole process goes to each environment, for who subscribes there; the one that has loaded frazil first warns of it. What
-//! a start waits for is told to the environment whose call it is, and no other.
+//! An event of the process is published in each environment, and the environment that loaded frazil first emits a warning. The reason why an
+//! opening waits is reported only in the environment of the call.
 
 use crate::wait::line::Line;
 use frazil::{Event, Level};
@@ -11,23 +11,23 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The ways to the environments, in the order in which they have loaded frazil.
+/// The senders to the environments, in the order in which they have loaded frazil.
 static LINES: Mutex<Vec<Weak<Line>>> = Mutex::new(Vec::new());
 
-/// The reason for which a start waits.
+/// The event for an opening that waits.
 const WAITING: &str = "lease.waiting";
 
 thread_local! {
-    /// The core's reports of what the call under way on this thread waits for.
+    /// The events of waits of the current call on this thread.
     static HEARD: Cell<Vec<Event>> = const { Cell::new(Vec::new()) };
 }
 
-/// Takes the reports of what the call under way on this thread waits for.
+/// Takes the events of waits of the current call on this thread.
 pub(crate) fn heard() -> Vec<Event> {
     HEARD.take()
 }
 
-/// Hears of all events, for one more environment.
+/// Subscribes to all events for an environment.
 pub(crate) fn listen(line: &Arc<Line>) {
     let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
     lines.retain(|line| line.upgrade().is_some_and(|line| line.is_open()));
@@ -48,18 +48,18 @@ pub(crate) fn listen(line: &Arc<Line>) {
     });
 }
 
-/// Shows an event to one environment. What the channel's side throws, as a program may that has put something of its own in Node's place, ends
-/// neither the warning nor the call that waited.
+/// Reports an event in one environment. An exception of the channel, for example because a program has replaced Node's functions, stops neither
+/// the warning nor the call that waited.
 pub(crate) fn show(env: &Env, event: &Event, warns: bool) -> Result<()> {
     if publish(env, event).is_err() {
         let mut thrown = ptr::null_mut();
-        // SAFETY: on the environment's thread, and the place is ours. Where nothing was thrown it says so.
+        // SAFETY: on the environment's thread, and the result is a local variable. Without a pending exception the call returns undefined.
         unsafe { sys::napi_get_and_clear_last_exception(env.raw(), &mut thrown) };
     }
     if warns && event.level >= Level::Warning { warn(env, &code(event.name), event.text.clone()) } else { Ok(()) }
 }
 
-/// Has people warned. Where a program has taken away what does that, nothing is lost but the warning.
+/// Emits a warning of the process. If a program has removed `process.emitWarning`, only the warning is lost.
 fn warn(env: &Env, code: &str, text: String) -> Result<()> {
     type Emit<'a> = Function<'a, FnArgs<(String, Object<'a>)>, Unknown<'a>>;
     let Ok(process) = env.get_global()?.get_named_property::<Object<'_>>("process") else { return Ok(()) };
@@ -70,12 +70,12 @@ fn warn(env: &Env, code: &str, text: String) -> Result<()> {
     emit.apply(process, (text, kind).into()).map(drop)
 }
 
-/// The warning's: `FRAZIL_LEASE_LOST`.
+/// The code of a warning: `FRAZIL_LEASE_LOST`.
 fn code(name: &str) -> String {
     if name == WAITING { "FRAZIL_WAIT".to_owned() } else { format!("FRAZIL_{}", name.to_uppercase().replace('.', "_")) }
 }
 
-/// Publishes an event to who subscribes. Before Node 20.16 and 22.3 there is no way to the channels from here, and events are not published.
+/// Publishes an event on its channel. Before Node 20.16 and 22.3, an addon cannot reach the channels, and events are not published.
 fn publish(env: &Env, event: &Event) -> Result<()> {
     type Channel<'a> = Function<'a, String, Object<'a>>;
     type Publish<'a> = Function<'a, Object<'a>, Unknown<'a>>;

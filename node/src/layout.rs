@@ -1,4 +1,6 @@
-//! Layouts: parse, describe, take IDs apart, put them together.
+//! Layouts: parsing, properties, decoding and composing IDs.
+
+mod many;
 
 use crate::convert::{self, Wrapped};
 use crate::error::{OrThrow, guard, refuse};
@@ -15,7 +17,7 @@ fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Layout> {
     convert::unwrap(env, "this", object)
 }
 
-/// Parses a layout's text or a preset's name, and puts it behind a new object; gives the canonical text.
+/// Parses a layout's text or a preset's name, attaches the layout to a new object, and returns the canonical text.
 #[napi]
 pub fn layout_parse(env: &Env, this: Unknown<'_>, text: Unknown<'_>) -> Result<String> {
     guard(env, || {
@@ -38,13 +40,13 @@ pub struct LayoutInfo<'a> {
     pub tick_ms: f64,
     /// The instant at which the time field is 0.
     pub epoch: f64,
-    /// The first instant that cannot be stamped, if a date can show it.
+    /// The first instant that cannot be stamped, if a date can represent it.
     pub expires_at: Option<f64>,
     /// The width of each node field, from the most significant.
     pub field_bits: Object<'a>,
     /// The width of the sequence.
     pub sequence_bits: u32,
-    /// The number of generators that can be told apart.
+    /// The number of generators, each with its own node number.
     pub nodes: BigInt,
     /// The IDs that one generator can mint in a second, sustained.
     pub ids_per_second: f64,

@@ -1,4 +1,4 @@
-//! Leased node numbers: how a lease stands, and giving numbers back.
+//! Leased node numbers: the state of a lease, and the release of numbers.
 
 pub(crate) mod held;
 
@@ -6,13 +6,13 @@ use crate::convert;
 use crate::error::{OrThrow, guard, instead, refusal};
 use crate::next::{self, mint::Mint};
 use crate::snowflake::{node_bits, this};
-use crate::wait::{Form, NOW, held_up, later, max_wait, now_or_later};
+use crate::wait::{Form, NOW, blocking_call, later, max_wait, now_or_later};
 use frazil::{EVENT_LOOP_TIMEOUT, Snowflake, Wait};
 use held::close_all;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
-/// The leased node number and how it stands; undefined for one that is given without a store.
+/// The state of the lease; undefined for a fixed node number.
 #[napi]
 pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Object<'a>>> {
     guard(env, || {
@@ -31,7 +31,7 @@ pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Obj
     })
 }
 
-/// Tells frazil that this process was restored from a snapshot.
+/// Notifies frazil that this process was restored from a snapshot.
 #[napi]
 pub fn restored(env: &Env) -> Result<()> {
     guard(env, || {
@@ -40,9 +40,9 @@ pub fn restored(env: &Env) -> Result<()> {
     })
 }
 
-/// Closes whatever leases a number, in all threads, as the end of the process does.
+/// Closes all handles with a leased number, in all threads, as the end of the process does.
 #[napi]
-pub fn give_back(env: &Env) -> Result<()> {
+pub fn release_all(env: &Env) -> Result<()> {
     guard(env, || {
         close_all();
         Ok(())
@@ -55,30 +55,18 @@ pub fn snowflake_release_node<'a>(env: &'a Env, this: Unknown<'_>, options: Unkn
     guard(env, || discard::<Snowflake>(env, this, options))
 }
 
-/// Closes the generator; the store is waited for as long as an event loop may be held up, unless the options say otherwise.
-#[napi]
-pub fn snowflake_close(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
-    guard(env, || close::<Snowflake>(env, this, options))
-}
-
-/// Closes the generator; the promise waits for the store.
-#[napi]
-pub fn snowflake_close_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    guard(env, || close_async::<Snowflake>(env, this, options))
-}
-
 pub(crate) fn discard<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = next::this::<M>(env, this)?.clone();
     let max_wait = max_wait(env, options, Form::Promise)?;
-    // Not tried in place first: each call gives up a number of its own.
+    // Not tried synchronously first, because each try would release a number.
     later(env, max_wait, move |wait| ids.0.discard_for(wait), |()| ())
 }
 
 pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
     let ids = next::this::<M>(env, this)?;
     let asked = max_wait(env, options, Form::InPlace)?;
-    let closed = held_up(env, asked.unwrap_or(EVENT_LOOP_TIMEOUT), |wait| ids.0.close_for(wait));
-    // Who says how long wants to know.
+    let closed = blocking_call(env, asked.unwrap_or(EVENT_LOOP_TIMEOUT), |wait| ids.0.close_for(wait));
+    // A call with a limit reports that the store did not answer.
     if asked.is_some() { closed.map_err(|error| instead(error, "await ids.closeAsync()")).or_throw(env) } else { Ok(()) }
 }
 

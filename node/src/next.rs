@@ -1,30 +1,32 @@
 //! Sources of IDs: generators and prefetched numbers, and the calls that they share.
 //!
-//! The hot ones are raw Node-API functions: without napi's glue, and the look behind `this`, a call costs little more than the ID.
-//! That behind `nextBigInt` is here; those behind `next` and `text` are in `ahead.rs`.
+//! Hot calls are raw Node-API functions: without napi's glue and unwrapping `this`, a call costs little more than the ID.
+//! The function of `nextBigInt` is here; those of `next` and `text` are in `ahead.rs`.
 
 pub(crate) mod ahead;
+mod calls;
 pub(crate) mod mint;
 
+use crate::convert::numbers::Numbers;
 use crate::convert::{self, Wrapped, bigint_of};
 use crate::error::instance::Instance;
 use crate::error::panic::catch;
 use crate::error::{OrThrow, guard, instead, throw_raw, thrown};
 use crate::lease::held::Held;
-use crate::wait::{Form, NOW, held_up, in_place, max_wait, now_or_later};
+use crate::wait::{Form, NOW, blocking_call, in_place, max_wait, now_or_later};
 use ahead::Pieces;
 use frazil::{EVENT_LOOP_TIMEOUT, TextFormat, Wait, batch_in_pieces};
 use mint::Mint;
 use napi::bindgen_prelude::*;
-use napi::{JsError, JsValue, check_status, sys};
+use napi::{JsError, check_status, sys};
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// The call to use instead of one that takes an ID in place.
+/// The asynchronous call to use instead of one that may block.
 pub(crate) const NEXT_ASYNC: &str = "await ids.nextAsync()";
 
-/// The handle behind an object, which its own functions and waiting promises hold too.
+/// The handle of an object, which the object's functions and waiting promises share.
 pub struct Handle<M: Mint>(pub(crate) Arc<Held<M>>);
 
 impl<M: Mint> Handle<M> {
@@ -48,23 +50,23 @@ pub(crate) fn this<'a, M: Mint>(env: &Env, object: Unknown<'a>) -> Result<&'a Ha
     convert::unwrap::<Handle<M>>(env, "this", object)
 }
 
-/// Makes a new object the generator, or the numbers: puts the value behind it.
+/// Attaches the generator or the numbers to a new object.
 pub(crate) fn attach<M: Mint>(env: &Env, this: Unknown<'_>, opened: &Handle<M>) -> Result<()> {
     convert::wrap(this, opened.clone())?;
     Instance::of(env)?.leased.remember(&opened.0);
     Ok(())
 }
 
-/// A function that mints an ID, and gives it as a bigint.
+/// A function that mints an ID and returns it as a bigint.
 pub(crate) fn big_int_minter<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<Unknown<'static>> {
     let function = raw_function(env, c"nextBigInt", next_big_int::<M>, self::this::<M>(env, this)?.clone())?;
-    // SAFETY: the call above made it.
+    // SAFETY: the call above created the value.
     Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), function) })
 }
 
 pub(crate) type RawFunction = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;
 
-/// A function that keeps what it works on alive.
+/// A function that keeps its data alive.
 pub(crate) fn raw_function<D: 'static>(env: &Env, name: &CStr, function: RawFunction, data: D) -> Result<sys::napi_value> {
     unsafe extern "C" fn finalize<D>(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
         // SAFETY: the pointer came from `Box::into_raw` below, and the function is gone.
@@ -82,7 +84,7 @@ pub(crate) fn raw_function<D: 'static>(env: &Env, name: &CStr, function: RawFunc
 
 unsafe extern "C" fn next_big_int<M: Mint>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let (mut data, mut count) = (ptr::null_mut(), 0);
-    // SAFETY: the function holds what `data` points to, and it is being called.
+    // SAFETY: the function keeps the value of `data` alive during the call.
     let Handle(ids) = unsafe {
         sys::napi_get_cb_info(env, info, &mut count, ptr::null_mut(), ptr::null_mut(), &mut data);
         &*data.cast::<Handle<M>>()
@@ -103,20 +105,20 @@ unsafe extern "C" fn next_big_int<M: Mint>(env: sys::napi_env, info: sys::napi_c
 #[cold]
 unsafe fn big_int_with_options<M: Mint>(env: sys::napi_env, info: sys::napi_callback_info, ids: &Held<M>) -> sys::napi_value {
     let (mut options, mut count) = (ptr::null_mut(), 1);
-    // SAFETY: as the caller says; there is one place.
+    // SAFETY: the caller guarantees the thread; there is room for one argument.
     let options = unsafe {
         sys::napi_get_cb_info(env, info, &mut count, &mut options, ptr::null_mut(), ptr::null_mut());
         Unknown::from_raw_unchecked(env, options)
     };
     guard_raw(env, |env| {
-        let id = held_up(env, in_place(env, options)?, |wait| ids.next_id_for(wait));
+        let id = blocking_call(env, in_place(env, options)?, |wait| ids.next_id_for(wait));
         let id = id.map_err(|error| instead(error, NEXT_ASYNC)).or_throw(env)?;
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees the thread.
         Ok(unsafe { bigint_of(env.raw(), id.get()) })
     })
 }
 
-/// Guards a raw function like `guard`: throws, and returns null then.
+/// Guards a raw function like `guard`: throws the error, and returns null.
 fn guard_raw(env: sys::napi_env, body: impl FnOnce(&Env) -> Result<sys::napi_value>) -> sys::napi_value {
     let node = Env::from_raw(env);
     guard(&node, || body(&node)).unwrap_or_else(|error| {
@@ -126,7 +128,7 @@ fn guard_raw(env: sys::napi_env, body: impl FnOnce(&Env) -> Result<sys::napi_val
     })
 }
 
-/// The next ID: at once where it is due, else a promise.
+/// The next ID at once if no wait is needed, otherwise a promise.
 pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = self::this::<M>(env, this)?;
     let max_wait = max_wait(env, options, Form::Promise)?;
@@ -140,22 +142,22 @@ pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: 
 /// The next ID, as decimal text or in a format, for a call with options.
 pub(crate) fn next<M: Mint>(env: &Env, this: Unknown<'_>, format: Option<TextFormat>, options: Unknown<'_>) -> Result<String> {
     let ids = self::this::<M>(env, this)?;
-    let id = held_up(env, in_place(env, options)?, |wait| ids.0.next_id_for(wait));
+    let id = blocking_call(env, in_place(env, options)?, |wait| ids.0.next_id_for(wait));
     let id = id.map_err(|error| instead(error, NEXT_ASYNC)).or_throw(env)?;
     Ok(format.map_or_else(|| id.to_string(), |format| id.text(format)))
 }
 
-/// So many IDs, in the form that they are wanted in: all or nothing.
+/// A batch of `count` IDs in the requested form: all or nothing.
 pub(crate) fn batch<M: Mint, V: From<Vec<i64>>>(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<V> {
     let ids = self::this::<M>(env, this)?;
     let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::InPlace)?);
     let max_wait = max_wait.unwrap_or_else(|| ids.0.event_loop_batch(count));
-    let batch = held_up(env, max_wait, |wait| ids.0.batch_for(count, wait));
+    let batch = blocking_call(env, max_wait, |wait| ids.0.batch_for(count, wait));
     let ids = batch.map_err(|error| instead(error, &format!("await ids.batchAsync({count})"))).or_throw(env)?;
     Ok(ids.into_iter().map(i64::from).collect::<Vec<_>>().into())
 }
 
-/// So many IDs: at once where they are due, else a promise, which goes on after those that were due.
+/// A batch of `count` IDs at once if no wait is needed, otherwise a promise that continues after the IDs that were available.
 pub(crate) fn batch_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = self::this::<M>(env, this)?.clone();
     let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::Promise)?);
@@ -163,43 +165,20 @@ pub(crate) fn batch_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, count: U
     now_or_later(env, max_wait, batch(NOW.into()), || batch, Pieces::from)
 }
 
-/// Fills a BigInt64Array with IDs; returns how many.
+/// Fills a BigInt64Array with IDs and returns their number.
 pub(crate) fn fill<M: Mint>(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, options: Unknown<'_>) -> Result<f64> {
     let ids = self::this::<M>(env, this)?;
-    // The options first: reading them may run JavaScript, which may detach the buffer.
+    // Reads the options first, because that may run JavaScript, which may detach the buffer.
     let max_wait = in_place(env, options)?;
-    let buffer = bigint64s(env, buffer)?;
-    let filled = held_up(env, max_wait, |wait| ids.0.fill_for(buffer, wait));
+    let buffer = Numbers::of(env, "buffer", buffer, false)?;
+    // SAFETY: the array's numbers are aligned, and no JavaScript of this thread runs in this call. By the documentation, the caller ensures
+    // that no other thread uses a shared buffer during the call.
+    let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.start, buffer.rows) };
+    let filled = blocking_call(env, max_wait, |wait| ids.0.fill_for(buffer, wait));
     let count = buffer.len();
     filled.map_err(|error| {
         let written = error.written();
         thrown(env, &instead(error, &format!("await ids.batchAsync({})", count - written)), Some(written))
     })?;
     Ok(count as f64)
-}
-
-/// The numbers of a BigInt64Array.
-fn bigint64s<'a>(env: &Env, value: Unknown<'a>) -> Result<&'a mut [i64]> {
-    let (mut kind, mut length, mut data) = (sys::TypedarrayType::int8_array, 0, ptr::null_mut());
-    let raw = value.value();
-    if value.is_typedarray()? {
-        // SAFETY: the handle is alive in this call, and it is a typed array.
-        check_status!(unsafe {
-            sys::napi_get_typedarray_info(raw.env, raw.value, &mut kind, &mut length, &mut data, ptr::null_mut(), ptr::null_mut())
-        })?;
-    }
-    if kind != sys::TypedarrayType::bigint64_array {
-        return convert::wrong_type(env, "buffer", value, "a BigInt64Array");
-    }
-    // An empty or detached one points nowhere.
-    if length == 0 {
-        return Ok(&mut []);
-    }
-    // V8 aligns its own memory, but an addon may have given the ArrayBuffer memory at any address.
-    if !data.cast::<i64>().is_aligned() {
-        return convert::wrong_type(env, "buffer", value, "a BigInt64Array in memory that is aligned to 8 bytes");
-    }
-    // SAFETY: the array's `length` numbers are aligned, and no JavaScript of this thread runs in this
-    // call; that no other thread uses a shared one meanwhile is the caller's part, as documented.
-    Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), length) })
 }

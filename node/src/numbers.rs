@@ -1,9 +1,9 @@
-//! Segments, tickets and rings: numbers that a thread prepares ahead. `index.js` makes a class of each.
+//! Segments, tickets and rings, whose numbers a thread prefetches. `index.js` has a class for each.
 
 use crate::convert::{self, spec};
 use crate::error::{OrThrow, guard, instead, refusal, refuse};
 use crate::lease;
-use crate::next::ahead::{self, Pieces};
+use crate::next::ahead;
 use crate::next::{self, Handle, mint::Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{ErrorKind, Numbers, Snowflake, Supply, Wait};
@@ -34,7 +34,7 @@ fn supply(env: &Env, class: Unknown<'_>) -> Result<Supply> {
     }
 }
 
-/// Opens numbers; waits in place for at most 2 ms, and 1 s with `store=memory`, unless the options say otherwise.
+/// Opens numbers. Blocks for at most 2 ms, or 1 s with `store=memory`, unless the options have a limit.
 #[napi]
 pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Numbers>>> {
     guard(env, || {
@@ -47,7 +47,7 @@ pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: U
     })
 }
 
-/// Opens numbers: at once where the first are there, else a promise.
+/// Opens numbers at once if the first are available, otherwise returns a promise.
 #[napi]
 pub fn numbers_open_async<'a>(env: &'a Env, class: Unknown<'_>, spec: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     guard(env, || {
@@ -59,19 +59,7 @@ pub fn numbers_open_async<'a>(env: &'a Env, class: Unknown<'_>, spec: Unknown<'_
     })
 }
 
-/// Makes a new object the numbers.
-#[napi]
-pub fn numbers_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle<Numbers>>) -> Result<()> {
-    guard(env, || next::attach(env, this, opened))
-}
-
-/// A function that takes a number, and gives it as a bigint.
-#[napi]
-pub fn numbers_big_int_minter(env: &Env, this: Unknown<'_>) -> Result<Unknown<'static>> {
-    guard(env, || next::big_int_minter::<Numbers>(env, this))
-}
-
-/// A function that takes a number, and gives its text.
+/// A function that takes a number and returns its text.
 #[napi]
 pub fn numbers_writer(env: &Env, this: Unknown<'_>) -> Result<Unknown<'static>> {
     guard(env, || ahead::writer::<Numbers>(env, this, None))
@@ -83,52 +71,10 @@ pub fn numbers_next(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Resul
     guard(env, || next::next::<Numbers>(env, this, None, options))
 }
 
-/// The next number: at once where it is ready, else a promise.
-#[napi]
-pub fn numbers_next_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    guard(env, || next::next_async::<Numbers>(env, this, options))
-}
-
-/// So many numbers, as text: all or nothing.
-#[napi]
-pub fn numbers_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Pieces> {
-    guard(env, || next::batch::<Numbers, _>(env, this, count, options))
-}
-
-/// So many numbers: all or nothing.
-#[napi]
-pub fn numbers_batch_big_int(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<BigInt64Array> {
-    guard(env, || next::batch::<Numbers, _>(env, this, count, options))
-}
-
-/// So many numbers: at once where they are ready, else a promise.
-#[napi]
-pub fn numbers_batch_async<'a>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    guard(env, || next::batch_async::<Numbers>(env, this, count, options))
-}
-
-/// Fills a BigInt64Array; returns how many.
-#[napi]
-pub fn numbers_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, options: Unknown<'_>) -> Result<f64> {
-    guard(env, || next::fill::<Numbers>(env, this, buffer, options))
-}
-
-/// Drops what is prepared.
+/// Drops prefetched numbers.
 #[napi]
 pub fn numbers_discard<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     guard(env, || lease::discard::<Numbers>(env, this, options))
-}
-
-/// Closes; a ring's store is waited for as long as an event loop may be held up, unless the options say otherwise.
-#[napi]
-pub fn numbers_close(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
-    guard(env, || lease::close::<Numbers>(env, this, options))
-}
-
-/// Closes; the promise waits for a ring's store.
-#[napi]
-pub fn numbers_close_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    guard(env, || lease::close_async::<Numbers>(env, this, options))
 }
 
 /// The number of prefetched numbers.
@@ -150,10 +96,4 @@ pub fn numbers_last_error<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<
 #[napi]
 pub fn numbers_layout(env: &Env, this: Unknown<'_>) -> Result<Option<String>> {
     guard(env, || Ok(self::this(env, this)?.snowflake().map(|ids| ids.layout().to_string())))
-}
-
-/// The canonical spec line.
-#[napi]
-pub fn numbers_spec(env: &Env, this: Unknown<'_>) -> Result<String> {
-    guard(env, || Ok(self::this(env, this)?.spec()))
 }

@@ -17,7 +17,7 @@ pub(crate) unsafe extern "C" fn object_id(env: sys::napi_env, _: sys::napi_callb
     }
 }
 
-/// Takes an ObjectId apart.
+/// Decodes an ObjectId.
 #[napi]
 pub fn decode_object_id<'a>(env: &'a Env, text: Unknown<'_>) -> Result<Object<'a>> {
     guard(env, || {

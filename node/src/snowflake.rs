@@ -1,8 +1,8 @@
-//! Generators: open, batch, fill, and what is not hot.
+//! Generators: opening, batches, and calls that are not hot.
 
 use crate::convert::{self, spec};
 use crate::error::{OrThrow, guard, instead};
-use crate::next::ahead::{self, Pieces};
+use crate::next::ahead;
 use crate::next::{self, Handle, mint::Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{Snowflake, Wait};
@@ -19,12 +19,12 @@ pub(crate) fn node_bits(ids: &Snowflake) -> u32 {
     ids.layout().node_fields().iter().map(frazil::Field::bits).sum()
 }
 
-/// The generator behind an object.
+/// The generator of an object.
 pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> {
     Ok(&next::this::<Snowflake>(env, object)?.0)
 }
 
-/// Opens a generator; waits in place for at most 2 ms, and 1 s with `store=memory`, unless the options say otherwise.
+/// Opens a generator. Blocks for at most 2 ms, or 1 s with `store=memory`, unless the options have a limit.
 #[napi]
 pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Snowflake>>> {
     guard(env, || {
@@ -36,7 +36,7 @@ pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Res
     })
 }
 
-/// Opens a generator: at once where it is there, else a promise.
+/// Opens a generator at once if no wait is needed, otherwise returns a promise.
 #[napi]
 pub fn snowflake_open_async<'a>(env: &'a Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     guard(env, || {
@@ -46,19 +46,7 @@ pub fn snowflake_open_async<'a>(env: &'a Env, spec: Unknown<'_>, options: Unknow
     })
 }
 
-/// Makes a new object the generator.
-#[napi]
-pub fn snowflake_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle<Snowflake>>) -> Result<()> {
-    guard(env, || next::attach(env, this, opened))
-}
-
-/// A function that mints an ID, and gives it as a bigint.
-#[napi]
-pub fn snowflake_big_int_minter(env: &Env, this: Unknown<'_>) -> Result<Unknown<'static>> {
-    guard(env, || next::big_int_minter::<Snowflake>(env, this))
-}
-
-/// A function that mints an ID, and gives its text: decimal, or in a format.
+/// A function that mints an ID and returns its text: decimal, or in a format.
 #[napi]
 pub fn snowflake_writer(env: &Env, this: Unknown<'_>, format: Unknown<'_>) -> Result<Unknown<'static>> {
     guard(env, || ahead::writer::<Snowflake>(env, this, convert::optional_text_format(env, format)?))
@@ -74,36 +62,6 @@ pub fn snowflake_next(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Res
 #[napi]
 pub fn snowflake_text(env: &Env, this: Unknown<'_>, format: Unknown<'_>, options: Unknown<'_>) -> Result<String> {
     guard(env, || next::next::<Snowflake>(env, this, Some(convert::text_format(env, format)?), options))
-}
-
-/// The next ID: at once where it is due, else a promise.
-#[napi]
-pub fn snowflake_next_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    guard(env, || next::next_async::<Snowflake>(env, this, options))
-}
-
-/// Ascending IDs, as text: all or nothing.
-#[napi]
-pub fn snowflake_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Pieces> {
-    guard(env, || next::batch::<Snowflake, _>(env, this, count, options))
-}
-
-/// Ascending IDs: all or nothing.
-#[napi]
-pub fn snowflake_batch_big_int(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<BigInt64Array> {
-    guard(env, || next::batch::<Snowflake, _>(env, this, count, options))
-}
-
-/// Ascending IDs: at once where they are due, else a promise.
-#[napi]
-pub fn snowflake_batch_async<'a>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    guard(env, || next::batch_async::<Snowflake>(env, this, count, options))
-}
-
-/// Fills a BigInt64Array with ascending IDs; returns how many.
-#[napi]
-pub fn snowflake_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, options: Unknown<'_>) -> Result<f64> {
-    guard(env, || next::fill::<Snowflake>(env, this, buffer, options))
 }
 
 /// The number of IDs that could be minted now with no stamp ahead of the clock.
@@ -157,10 +115,4 @@ pub fn snowflake_fields<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Object<'a
         }
         Ok(object)
     })
-}
-
-/// The canonical spec line.
-#[napi]
-pub fn snowflake_spec(env: &Env, this: Unknown<'_>) -> Result<String> {
-    guard(env, || Ok(self::this(env, this)?.spec()))
 }

@@ -1,13 +1,12 @@
 //! Statistics of generators and segments: `ids.stats()`, `stats()`, `metrics`.
 
 use crate::error::guard;
-use crate::next;
-use frazil::{Metric, Numbers, Snowflake, Stats};
+use frazil::{Metric, Stats};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
 /// A value by its name in the core's table, which `index.js` writes as JavaScript does.
-fn shown<'a>(env: &'a Env, stats: &Stats) -> Result<Object<'a>> {
+pub(crate) fn shown<'a>(env: &'a Env, stats: &Stats) -> Result<Object<'a>> {
     let mut object = Object::new(env)?;
     object.set("kind", stats.kind)?;
     object.set("spec", &stats.spec)?;
@@ -15,18 +14,6 @@ fn shown<'a>(env: &'a Env, stats: &Stats) -> Result<Object<'a>> {
         object.set(metric.field, metric.value(stats).map_or(Either::B(()), Either::A))?;
     }
     Ok(object)
-}
-
-/// The counts of a generator.
-#[napi]
-pub fn snowflake_stats<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Object<'a>> {
-    guard(env, || shown(env, &next::this::<Snowflake>(env, this)?.0.stats()))
-}
-
-/// The counts of prefetched numbers.
-#[napi]
-pub fn numbers_stats<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Object<'a>> {
-    guard(env, || shown(env, &next::this::<Numbers>(env, this)?.0.stats()))
 }
 
 /// The counts of every open generator and segment of the process.
@@ -44,7 +31,7 @@ pub struct MetricRow {
     pub prometheus: &'static str,
     /// The name in OpenTelemetry.
     pub opentelemetry: &'static str,
-    /// The unit there.
+    /// The unit in OpenTelemetry.
     pub unit: &'static str,
     /// True for a counter, which only grows.
     pub is_counter: bool,

@@ -21,7 +21,7 @@ pub(crate) unsafe extern "C" fn uuid7(env: sys::napi_env, _: sys::napi_callback_
 #[inline(always)]
 fn made(env: sys::napi_env, make: fn() -> frazil::Result<Uuid>) -> sys::napi_value {
     match catch(make) {
-        // SAFETY: Node-API calls these functions on the environment's thread.
+        // SAFETY: Node-API calls the function on the environment's thread.
         Ok(Ok(id)) => unsafe { latin1(env, id.hyphenated().encode_lower(&mut [0; 36]).as_bytes()) },
         Ok(Err(error)) | Err(error) => throw_raw(env, &error),
     }
@@ -65,7 +65,7 @@ pub fn uuid_version(env: &Env, text: Unknown<'_>) -> Result<u32> {
     guard(env, || Ok(uuid_in(env, text)?.get_version_num() as u32))
 }
 
-/// Parses a UUID; gives its canonical text.
+/// Parses a UUID and returns its canonical text.
 #[napi]
 pub fn parse_uuid(env: &Env, text: Unknown<'_>) -> Result<String> {
     guard(env, || Ok(uuid_in(env, text)?.to_string()))

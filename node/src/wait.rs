@@ -1,14 +1,14 @@
 //! Waits: their limits, and the promises of calls that wait.
 //!
-//! A promise waits in no thread of libuv's pool: the core looks at its call, on a thread of its own, and tells the event loop
-//! how it ended. An environment (the main thread, or a worker) ends with all its calls.
+//! A promise does not occupy a thread of libuv's pool: a thread of the core polls its call, and sends the result to the event loop. When an
+//! environment (the main thread, or a worker) ends, so do its calls.
 //!
-//! What a start waits for is told to the environment whose call it is, and no other: people read one warning for one wait, and a
-//! program knows which of its threads waits.
+//! The reason why an opening waits is reported only in the environment of the call. So users see one warning for each wait, and a program knows
+//! which of its threads waits.
 
 pub(crate) mod line;
 
-use crate::convert::{entries, wrong_type};
+use crate::convert::{self, entries, wrong_type};
 use crate::error::instance::Instance;
 use crate::error::{OrThrow, guard, refusal, refuse};
 use crate::event;
@@ -25,12 +25,12 @@ use std::time::Duration;
 /// The limit of a call that does not wait.
 pub(crate) const NOW: Duration = Duration::ZERO;
 
-/// The options of a call about its wait.
+/// The options of a call that limit its wait.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
-    /// It holds up the event loop.
+    /// The call blocks the event loop.
     InPlace,
-    /// It is a promise, which a signal may end.
+    /// The call returns a promise, which a signal may end.
     Promise,
 }
 
@@ -46,7 +46,7 @@ impl Form {
 /// The caller's named options.
 pub(crate) type Properties<'a> = Vec<(String, Unknown<'a>)>;
 
-/// Takes what options say about the wait out of them; `None` where they say nothing.
+/// Removes the limit of the wait from options; `None` if they have none.
 ///
 /// # Errors
 /// `WRONG_TYPE`, `OUT_OF_RANGE`; the reason of a signal that has been aborted.
@@ -61,7 +61,7 @@ pub(crate) fn take(env: &Env, options: &mut Properties<'_>, form: Form) -> Resul
     Ok(max_wait)
 }
 
-/// Parses the options of a call that has no others.
+/// Parses the options of a call that only limit its wait.
 pub(crate) fn max_wait(env: &Env, options: Unknown<'_>, form: Form) -> Result<Option<Duration>> {
     if options.get_type()? == ValueType::Undefined {
         return Ok(None);
@@ -70,23 +70,20 @@ pub(crate) fn max_wait(env: &Env, options: Unknown<'_>, form: Form) -> Result<Op
     let max_wait = take(env, &mut options, form)?;
     match options.first() {
         None => Ok(max_wait),
-        Some((name, _)) => {
-            let near = frazil::bindings::did_you_mean(name, form.allowed().split(", "));
-            refuse(env, ErrorKind::UnknownKey, format!("options.{name} is unknown here{near}: the options are {}", form.allowed()))
-        }
+        Some((name, _)) => convert::unknown_option(env, name, form.allowed()),
     }
 }
 
-/// Returns how long a call may hold up the event loop. The core allows more after a fork, which no environment of Node goes through.
+/// Returns the time for which a call may block the event loop. The core allows more after a fork, which does not happen in Node.
 pub(crate) fn in_place(env: &Env, options: Unknown<'_>) -> Result<Duration> {
     Ok(max_wait(env, options, Form::InPlace)?.unwrap_or(EVENT_LOOP_TIMEOUT))
 }
 
-/// Makes a call that waits in place. What ends its environment, as `worker.terminate()` and `process.exit()` do, waits for this thread: it ends
-/// the wait, too.
-pub(crate) fn held_up<T>(env: &Env, max_wait: Duration, call: impl FnOnce(Wait<'_>) -> T) -> T {
+/// Makes a blocking call. `worker.terminate()` and `process.exit()`, which end the environment, wait for this thread, so they also end the
+/// wait.
+pub(crate) fn blocking_call<T>(env: &Env, max_wait: Duration, call: impl FnOnce(Wait<'_>) -> T) -> T {
     struct Raw(sys::napi_env);
-    // SAFETY: the wait asks on the thread that waits, which is the environment's.
+    // SAFETY: the closure runs on the waiting thread, which is the environment's.
     unsafe impl Sync for Raw {}
 
     if max_wait <= EVENT_LOOP_TIMEOUT {
@@ -96,8 +93,7 @@ pub(crate) fn held_up<T>(env: &Env, max_wait: Duration, call: impl FnOnce(Wait<'
     let is_ending = || {
         let Raw(env) = &raw;
         let (mut value, mut scope) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: on the environment's thread, in a call. What might run JavaScript is refused from the moment on in which the environment
-        // is to end, whatever thread says so.
+        // SAFETY: on the environment's thread, in a call. Calls that might run JavaScript fail as soon as any thread ends the environment.
         unsafe {
             sys::napi_open_handle_scope(*env, &mut scope);
             sys::napi_get_boolean(*env, true, &mut value);
@@ -139,22 +135,22 @@ fn check_signal(env: &Env, value: Unknown<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Opens in place, and warns of what that waited for: before it is done the event loop, which it holds up, would show nothing.
+/// Opens with a blocking wait, and emits its warnings afterwards, because the blocked event loop could not show them earlier.
 pub(crate) fn open_in_place<T>(
     env: &Env,
     max_wait: Duration,
     open: impl FnOnce(Wait<'_>) -> frazil::Result<T>,
 ) -> Result<frazil::Result<T>> {
-    let opened = held_up(env, max_wait, open);
+    let opened = blocking_call(env, max_wait, open);
     event::heard().into_iter().try_for_each(|event| event::show(env, &event, true))?;
     Ok(opened)
 }
 
-/// Settles the promise of a call that still waits: `Err` breaks it.
+/// Settles the promise of a waiting call: `Err` rejects it.
 fn settle(env: &Env, number: u32, with: impl FnOnce() -> std::result::Result<sys::napi_value, sys::napi_value>) -> Result<()> {
     let Some(call) = Instance::of(env)?.calls.take(env, number) else { return Ok(()) };
     call.pending.cancel();
-    // SAFETY: on the environment's thread; what was in the table has not been settled.
+    // SAFETY: on the environment's thread; promises in the table have not been settled.
     check_status!(unsafe {
         match with() {
             Ok(value) => sys::napi_resolve_deferred(env.raw(), call.promise, value),
@@ -163,8 +159,8 @@ fn settle(env: &Env, number: u32, with: impl FnOnce() -> std::result::Result<sys
     })
 }
 
-/// Returns what a call gave `now`; or, where it has to wait, its promise and its number, by which `end_call` ends it. What goes on is made
-/// for a call that waits alone.
+/// Returns the result of a call that need not wait, or its promise and the number by which `end_call` ends it. The continuation is made only for
+/// a call that waits.
 pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static, C: FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static>(
     env: &'a Env,
     max_wait: Option<Duration>,
@@ -197,7 +193,7 @@ pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
             line.send(Box::new(move |env| {
                 // SAFETY: on the environment's thread.
                 let failed = |failure| unsafe { napi::Error::to_napi_value(env.raw(), failure) }.unwrap_or(ptr::null_mut());
-                // The promise's reactions run in this turn of the loop: no later step is ours.
+                // The promise's reactions run in this turn of the loop.
                 settle(env, number, || match result.and_then(Waiting::deliver) {
                     // SAFETY: on the environment's thread.
                     Ok(value) => unsafe { V::to_napi_value(env.raw(), make(value)) }.map_err(failed),
@@ -208,9 +204,9 @@ pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
         };
     let pending = Pending::start(max_wait.unwrap_or(Duration::MAX), look, done).or_throw(env)?;
     let (mut promise, mut value) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the environment is alive in this call, and both places are ours.
+    // SAFETY: the environment is alive in this call, and both results are local variables.
     check_status!(unsafe { sys::napi_create_promise(env.raw(), &mut promise, &mut value) })?;
-    // The answer comes in a later turn of the event loop.
+    // The result arrives in a later turn of the event loop.
     Instance::of(env)?.calls.add(env, number, Call { promise, pending });
     let mut pair = env.create_array(2)?;
     pair.set(0, Object::from_raw(env.raw(), value))?;
@@ -218,7 +214,7 @@ pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
     pair.into_unknown(env)
 }
 
-/// Breaks the promise of a call that waits with a reason of the caller's.
+/// Rejects the promise of a waiting call with the caller's reason.
 #[napi]
 pub fn end_call(env: &Env, number: u32, reason: Unknown<'_>) -> Result<()> {
     guard(env, || settle(env, number, || Err(reason.value().value)))

@@ -1,14 +1,14 @@
-// What callers give: IDs, instants, integers, text. Another type is refused, and so is a number that has been rounded.
+// Converts arguments: IDs, instants, integers, text. Refuses other types, and numbers that have been rounded.
 import { MAX_ID, parseDigits } from './digits.js'
 import { refuse, type ErrorCode } from './error.js'
 
-/** An ID, as the functions take it: decimal text, a `bigint`, or a number up to 2^53 - 1. A larger one is refused: it has been rounded. */
+/** An ID argument: decimal text, a `bigint`, or a number up to 2^53 - 1. A larger number is refused, because it has been rounded. */
 export type IdLike = string | bigint | number
 
 /** An instant: a Date, or Unix milliseconds. */
 export type Instant = Date | number
 
-/** The name of a typed array's class, whatever realm it is of. */
+/** The name of a typed array's class, from any realm. */
 function typedArray(value: object): string | undefined {
   const tag = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)
   return tag!.get!.call(value)
@@ -75,7 +75,7 @@ export function unixMs(name: string, value: unknown): number {
   return isNaN(ms) ? refuse('OUT_OF_RANGE', `${name} is an invalid Date`) : ms
 }
 
-/** The own, enumerable, named properties of a plain object: a Map or an array would have none. */
+/** The own, enumerable, named properties of a plain object. A Map or an array would pass as empty options, and is refused. */
 export function entries(name: string, value: unknown): [string, unknown][] {
   if (typeof value !== 'object' || value === null || !isPlain(value)) {
     return wrongType(name, value, 'a plain object')
@@ -88,7 +88,7 @@ function isPlain(value: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** A Date's time, also that of another frame's Date; undefined for what is no Date. */
+/** A Date's time, also that of another frame's Date; undefined for other values. */
 function dateMs(value: unknown): number | undefined {
   try {
     return Date.prototype.getTime.call(value)
@@ -108,7 +108,7 @@ function safeInteger(name: string, number: number, code: ErrorCode): number {
       ? 'above 2^53 - 1 JavaScript has already rounded it: pass a string or a BigInt'
       : "it is beyond 2^53 - 1, the last of JavaScript's exact integers"
   }
-  // A float is no ID, whatever its value.
+  // A float is not an ID, whatever its value.
   const kind = code === 'ID_INVALID' && !Number.isInteger(number) ? 'WRONG_TYPE' : code
   return refuse(kind, `${cut(name, 60)}=${number} is refused: ${why}`)
 }

@@ -3,7 +3,7 @@ import { numbers } from './tables.js'
 /** The name of an error: the same in every language, and in `frazil`. */
 export type ErrorCode = keyof typeof numbers
 
-/** A refusal: its code is stable; its message names the argument, the value and what is allowed. frazil makes them. */
+/** An error: its code is stable, and its message names the argument, the value and the allowed values. */
 export class FrazilError extends Error {
   /** The stable name, for example `'ID_INVALID'`. */
   readonly code: ErrorCode

@@ -1,4 +1,4 @@
-// IDs without a layout: their text, their order; and whether a value is one of a layout's.
+// IDs without a layout: their text and their order; and the check whether a value is an ID of a layout.
 import { idNumber, string, unixMs, type IdLike, type Instant } from './convert.js'
 import { FORMATS, parseDigits, printDigits, type TextFormat } from './digits.js'
 import { FrazilError, refuse, shown } from './error.js'
@@ -7,7 +7,7 @@ import { shapeOf, type Layout } from './layout.js'
 /**
  * An ID as text of a fixed width.
  *
- * @throws {FrazilError} `ID_INVALID` for what is no ID, `OUT_OF_RANGE` for an unknown format.
+ * @throws {FrazilError} `ID_INVALID` for a value that is not an ID, `OUT_OF_RANGE` for an unknown format.
  */
 export function formatId(id: IdLike, format: TextFormat): string {
   const number = idNumber('id', id)
@@ -15,19 +15,21 @@ export function formatId(id: IdLike, format: TextFormat): string {
 }
 
 /**
- * Parses the text of an ID, decimal where no format is named; gives canonical decimal.
+ * Parses the text of an ID. The format is decimal by default, and the result is canonical decimal. A prefix such as `order_` must come
+ * before the ID, in either case.
  *
- * @throws {FrazilError} `ID_INVALID` for a wrong length, a bad character, or a number above 2^63 - 1.
+ * @throws {FrazilError} `ID_INVALID` for a wrong length, a bad character, a wrong check symbol, another prefix, or a number above 2^63 - 1.
  */
-export function parseId(text: string, format: TextFormat = 'decimal'): string {
+export function parseId(text: string, format: TextFormat = 'decimal', prefix = ''): string {
   const given = string('text', text, 'ID_INVALID')
-  return String(parseDigits(given, formatNamed(format)))
+  const form = formatNamed(format)
+  return String(parseDigits(given, form, string('prefix', prefix, 'ID_INVALID')))
 }
 
 /**
  * The order of two IDs, for `Array.prototype.sort`: -1, 0 or 1. As plain text `'9'` would come after `'10'`.
  *
- * @throws {FrazilError} `ID_INVALID` for what is no ID.
+ * @throws {FrazilError} `ID_INVALID` for a value that is not an ID.
  */
 export function compareIds(a: IdLike, b: IdLike): -1 | 0 | 1 {
   const [left, right] = [idNumber('a', a), idNumber('b', b)]
@@ -35,10 +37,10 @@ export function compareIds(a: IdLike, b: IdLike): -1 | 0 | 1 {
 }
 
 /**
- * Returns whether a value of any type is an ID of a layout, and not of a time after `latest`. Where it is not, `decode` says why.
+ * Returns whether a value of any type is an ID of a layout, with a time up to `latest`. If it is not an ID, `decode` throws the reason.
  *
  * @example
- * isId(request.id, layout, Date.now() + 60_000)   // no ID of the future, but for a minute between clocks
+ * isId(request.id, layout, Date.now() + 60_000)   // refuses IDs more than a minute ahead of this clock
  *
  * @throws {FrazilError} `WRONG_TYPE` and `OUT_OF_RANGE` for a bad `layout` or `latest`, never for the value.
  */

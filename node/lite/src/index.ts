@@ -1,7 +1,7 @@
 /**
  * IDs in browsers and edge workers: decode, compare, validate, bounds for queries. Pure TypeScript, which mints nothing.
  *
- * What has the name of something in `frazil` does the same.
+ * Each function and class does the same as the one of that name in `frazil`.
  *
  * @example
  * const layout = new Layout('twitter')

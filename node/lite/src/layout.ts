@@ -23,7 +23,7 @@ export interface PresetFields {
 /** The name of a preset. */
 export type Preset = keyof PresetFields
 
-/** An integer of a layout: a number up to 53 bits, which all of a preset have; a wider one is a bigint. */
+/** An integer of a layout: a number if it has up to 53 bits, as in all presets; otherwise a bigint. */
 export type Integer<P extends string = string> = P extends Preset ? number : number | bigint
 
 /** The node fields by their names, from the most significant. */
@@ -45,9 +45,9 @@ export type Parts<P extends string = string> = {
   readonly sequence: Integer<P>
   /** True if the ID looks as if JavaScript, a spreadsheet or a 32-bit float had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
   readonly looksRounded: boolean
-  /** The node number, all node fields side by side, as of a generator; where one of several fields is named `node`, that field. */
+  /** The node number: all node fields side by side. If one of several fields is named `node`, the value of that field. */
   readonly node: Integer<P>
-  /** The node fields alone. Not listed: JSON and `{ ...parts }` have them by their names. */
+  /** The node fields. Not enumerable, because JSON and `{ ...parts }` have them by their names. */
   readonly fields: Fields<P>
 } & (P extends Preset ? Fields<P> : { readonly [field: string]: string | number | bigint | boolean | Date | Fields })
 
@@ -78,13 +78,13 @@ export function shapeOf(layout: unknown, name: string): Shape {
  * layout.fieldBits                       // { business: 4, machine: 6 }
  */
 export class Layout<P extends string = string> {
-  /** The canonical text, which parses to the same layout: by it `deepEqual` and test runners compare. */
+  /** The canonical text, which parses to the same layout. `deepEqual` and test runners compare layouts by it. */
   declare readonly text: string
 
   /**
    * Parses a layout's text or a preset's name.
    *
-   * @throws {FrazilError} `LAYOUT_INVALID` when it cannot exist, and why; `SPEC` or `OUT_OF_RANGE` for an unknown preset or a bad epoch.
+   * @throws {FrazilError} `LAYOUT_INVALID` for an impossible layout; `SPEC` or `OUT_OF_RANGE` for an unknown preset or a bad epoch.
    */
   constructor(text: P) {
     const shape = parseLayout(string('text', text, 'LAYOUT_INVALID'))
@@ -93,9 +93,9 @@ export class Layout<P extends string = string> {
   }
 
   /**
-   * Takes an ID apart.
+   * Decodes an ID.
    *
-   * @throws {FrazilError} `ID_INVALID` for what is no ID, or has more bits than the layout.
+   * @throws {FrazilError} `ID_INVALID` for a value that is not an ID, or has more bits than the layout.
    */
   decode(id: IdLike): Parts<P> {
     const shape = shapeOf(this, 'this')
@@ -123,7 +123,7 @@ export class Layout<P extends string = string> {
     }
     const { sequence, ...fields } = values
     const parts = { id: String(number), time: new Date(time), tick: integer(tick, shape.timeBits), ...fields, sequence: sequence!, looksRounded }
-    // Not listed: `compose(parts)` takes the fields by their names, one of which may be `node`.
+    // Not enumerable, because `compose(parts)` takes the fields by their names, one of which may be `node`.
     if (!('node' in fields)) {
       const bits = nodeFields(shape).reduce((sum, field) => sum + field.bits, 0)
       const node = nodeFields(shape).reduce((sum, field) => (sum << BigInt(field.bits)) | BigInt(fields[field.name]!), 0n)
@@ -133,13 +133,13 @@ export class Layout<P extends string = string> {
   }
 
   /**
-   * Puts an ID together; nothing is masked.
+   * Composes an ID of an instant, a sequence and every node field. Values that do not fit are errors, and are never masked.
    *
    * @example
    * new Layout('twitter').compose({ time: 1656432460105, datacenter: 11, worker: 26, sequence: 0 })   // '1541815603606036480'
    *
-   * @throws {FrazilError} `OUT_OF_RANGE` when a value does not fit its field, `UNKNOWN_KEY` for a field that the layout has not,
-   * `NODE_MISSING` for one that is not given, `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
+   * @throws {FrazilError} `OUT_OF_RANGE` when a value does not fit its field, `UNKNOWN_KEY` for a field that is not in the layout,
+   * `NODE_MISSING` for a missing field, `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
    */
   compose(parts: Composition<P>): string {
     const shape = shapeOf(this, 'this')
@@ -221,7 +221,7 @@ export class Layout<P extends string = string> {
     return (2 ** sequenceOf(shape).bits * 1000) / shape.tickMs
   }
 
-  /** The number of generators that can be told apart. */
+  /** The number of generators, each with its own node number. */
   get nodes(): bigint {
     const shape = shapeOf(this, 'this')
     return 1n << BigInt(lowBits(shape) - sequenceOf(shape).bits)
@@ -243,7 +243,7 @@ export class Layout<P extends string = string> {
   }
 }
 
-/** A number, or a bigint where the field is wider than a number is exact. */
+/** A number, or a bigint if the field has more bits than a number holds exactly. */
 function integer(value: bigint, bits: number): number | bigint {
   return bits <= 53 ? Number(value) : value
 }

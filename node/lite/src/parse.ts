@@ -9,7 +9,7 @@ const LONGEST_NAME = 32
 const LONGEST_TICK_MS = 3_600_000
 
 export function parseLayout(given: string): Shape {
-  // Not `trim`, which takes a byte order mark for a blank.
+  // `trim` would also remove a byte order mark.
   const text = given.replace(/^\p{White_Space}+|\p{White_Space}+$/gu, '')
   if (!text.includes(':')) {
     return parseLayout(presetOf(text))
@@ -102,7 +102,7 @@ function checkName(name: string): void {
   }
 }
 
-/** Refuses more bits than an ID has, and says what each of them buys. */
+/** Refuses more bits than an ID has. The error lists what the bits of each field give. */
 function checkWidth({ timeBits, tickMs, fields }: Shape): void {
   const needed = fields.reduce((sum, { bits }) => sum + bits, timeBits)
   if (needed <= ID_BITS) {

@@ -1,7 +1,7 @@
 /**
- * IDs in JSON, URLs and forms: a Standard Schema, which validators and frameworks take, and JSON Schema.
+ * IDs in JSON, URLs and forms: a Standard Schema, which validators and frameworks accept, and JSON Schema.
  *
- * An ID is a string there: a JSON number above 2^53 is rounded before any program sees it.
+ * An ID is a string there, because a JSON number above 2^53 is rounded before a program sees it.
  *
  * @example
  * snowflakeId()['~standard'].validate('1541815603606036480')   // { value: '1541815603606036480' }
@@ -14,10 +14,10 @@ import { Layout } from './layout.js'
 import { showInstant } from './time.js'
 
 /**
- * An ID in JSON Schema and OpenAPI: a string of decimal digits without leading zeros, up to 2^63 - 1. Frozen; a copy may say more:
+ * An ID in JSON Schema and OpenAPI: a string of decimal digits without leading zeros, up to 2^63 - 1. Frozen; a copy may have more:
  * `{ ...idJsonSchema, description: 'The order' }`.
  *
- * A validator that coerces types, as Fastify's does, takes a rounded number for such a string: `frazil/fastify` refuses it.
+ * A validator that coerces types, as Fastify's does, turns a rounded number into such a string; `frazil/fastify` refuses it.
  */
 export const idJsonSchema: Text & { readonly not: Text } = Object.freeze({
   type: 'string',
@@ -42,11 +42,11 @@ function aboveMax(): string {
 
 /** The options of {@link snowflakeId}. */
 export interface SnowflakeIdOptions<As extends 'string' | 'bigint' = 'string' | 'bigint'> {
-  /** The type of a valid ID: `'string'`, as it stands, or `'bigint'`. */
+  /** The type of a valid ID: `'string'`, unchanged, or `'bigint'`. */
   as?: As | undefined
-  /** The IDs' layout, or its text: a number with more bits is refused. */
+  /** The IDs' layout, or its text. A number with more bits is refused. */
   layout?: string | { readonly text: string } | undefined
-  /** With a layout: an ID whose time is more than so many ms after now is refused. Allow for clocks that differ: 60_000. */
+  /** With a layout: the most ms by which the time of an ID may be after now. Allow for different clocks: 60_000. */
   maxAheadMs?: number | undefined
 }
 
@@ -66,15 +66,15 @@ export interface SnowflakeIdSchema<Output extends string | bigint = string> {
     readonly jsonSchema: {
       /** {@link idJsonSchema}, for every target. */
       readonly input: (options: { readonly target: string }) => Record<string, unknown>
-      /** Returns `input`'s schema; `WRONG_TYPE` for a bigint, which JSON Schema has not. */
+      /** Returns `input`'s schema; `WRONG_TYPE` for a bigint, which JSON Schema does not have. */
       readonly output: (options: { readonly target: string }) => Record<string, unknown>
     }
   }
 }
 
 /**
- * A schema for an ID: a string of decimal digits without leading zeros, 0 to 2^63 - 1. Anything else is refused, numbers of whatever size
- * too, with a message that says why and what to do.
+ * A schema for an ID: a string of decimal digits without leading zeros, 0 to 2^63 - 1. All other values are refused, also numbers of any
+ * size. The message has the reason and the fix.
  *
  * @example
  * type({ id: snowflakeId({ layout: 'twitter', maxAheadMs: 60_000 }) })   // ArkType; z.object of frazil/zod; valibot, in the guide
@@ -117,19 +117,19 @@ function parseOptions(options: unknown): { as: unknown; check: (id: bigint) => v
   }
   const ahead = maxAheadMs === undefined ? Infinity : Number(unsigned('maxAheadMs', maxAheadMs))
   if (layout === undefined) {
-    return ahead < Infinity ? refuse('SPEC', 'maxAheadMs needs a layout, which tells the time of an ID') : { as, check: () => {} }
+    return ahead < Infinity ? refuse('SPEC', 'maxAheadMs needs a layout, from which the time of an ID is read') : { as, check: () => {} }
   }
   const parsed = new Layout(layoutText(layout))
   const check = (id: bigint): void => {
     const time = parsed.decode(id).time.getTime()
     if (time > Date.now() + ahead) {
-      refuse('ID_INVALID', `${id} is no ID yet: its time, ${showInstant(time)}, is more than ${ahead} ms after now`)
+      refuse('ID_INVALID', `${id} is not an ID yet: its time, ${showInstant(time)}, is more than ${ahead} ms after now`)
     }
   }
   return { as, check }
 }
 
-/** The text of a layout of lite's, of the addon's, or that is given as text. */
+/** The text of a layout: of an object of lite or of the addon, or the text itself. */
 function layoutText(layout: unknown): string {
   const text = typeof layout === 'object' && layout !== null ? (layout as { text?: unknown }).text : layout
   return typeof text === 'string' ? text : wrongType('layout', layout, 'a Layout or its text')
@@ -145,7 +145,7 @@ function parse(value: unknown): bigint {
   if (typeof value !== 'string') {
     return wrongType('the ID', value, 'a string of decimal digits')
   }
-  // First, so that a megabyte of nonsense costs nothing.
+  // Checked first, so that a huge text costs nothing.
   if (value.length > FORMATS.decimal.width) {
     refuse('ID_INVALID', `the ID has ${value.length} characters: it must be a string of at most ${FORMATS.decimal.width} decimal digits`)
   }

@@ -1,4 +1,4 @@
-// What a layout is made of, and where its bits and ticks lie.
+// The parts of a layout, and the positions of its bits and ticks.
 import { refuse, shown } from './error.js'
 import { checkInstant, LAST_MS, showInstant } from './time.js'
 
@@ -24,7 +24,7 @@ export function nodeFields({ fields }: Shape): Field[] {
   return fields.filter(({ name }) => name !== 'sequence')
 }
 
-/** The width of all that is under the time. */
+/** The width of all fields below the time. */
 export function lowBits({ fields }: Shape): number {
   return fields.reduce((sum, { bits }) => sum + bits, 0)
 }
@@ -49,7 +49,7 @@ export function tickOf(shape: Shape, ms: number): bigint {
   return BigInt(Math.floor((checkInstant('time', ms) - epochMs) / tickMs))
 }
 
-/** Refuses names that the layout has not, and values that do not fit. */
+/** Refuses names that the layout does not have, and values that do not fit. */
 export function checkValues(shape: Shape, values: ReadonlyMap<string, bigint>): void {
   const nodes = nodeFields(shape)
   for (const name of values.keys()) {

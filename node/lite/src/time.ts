@@ -1,7 +1,7 @@
 // Durations and instants as text. Instants are Unix milliseconds.
 import { refuse, shown } from './error.js'
 
-/** 0001-01-01 and 9999-12-31T23:59:59.999: what every language's own type can hold. */
+/** 0001-01-01 and 9999-12-31T23:59:59.999: the dates that every language can represent. */
 const FIRST_MS = -62_135_596_800_000
 export const LAST_MS = 253_402_300_799_999
 
@@ -27,7 +27,7 @@ export function showDuration(ms: number): string {
   return `${ms / unit}${name}`
 }
 
-/** Prints how long something lasts, for people: `4.36 years`. */
+/** Prints a span of time for people: `4.36 years`. */
 export function showSpan(ms: number): string {
   const [unit, name] = SPANS.find(([unit]) => ms >= unit) ?? []
   return unit ? `${(ms / unit).toFixed(2)} ${name}` : `${(ms / 1000).toFixed(3)} seconds`
@@ -44,14 +44,14 @@ export function parseInstant(key: string, text: string): number {
   }
   const [, date, time = '00:00:00', fraction = '', zone = 'Z'] = RFC_3339.exec(text) ?? []
   const midnight = new Date(`${date}T00:00:00Z`)
-  // Some engines take the 31st of June.
+  // Some engines accept the 31st of June.
   if (!date || isNaN(+midnight) || !midnight.toISOString().startsWith(date)) {
     refuse(NUMBER.test(text) ? 'OUT_OF_RANGE' : 'SPEC', `${key}=${shown(text)} is not an instant: give Unix milliseconds, 2025-01-01 or 2025-01-01T00:00:00Z`)
   }
   if (/[1-9]/.test(fraction.slice(3))) {
     refuse('SPEC', `${key}=${shown(text)} is finer than a millisecond`)
   }
-  // A leap second is the second before it.
+  // A leap second counts as the second before it.
   const exact = `${time.replace(/60$/, '59')}.${fraction.slice(0, 3).padEnd(3, '0')}${zone.toUpperCase()}`
   return checkInstant(key, Date.parse(`${date}T${exact}`))
 }
@@ -69,12 +69,12 @@ export function parseEpoch(text: string): number {
     + `${date}: ${meant}an epoch before 1990 is written as a date, ${date}`)
 }
 
-/** Prints an epoch as a layout's text has it: as Unix milliseconds, and one before 1990 as a date. */
+/** Prints an epoch for a layout's text: Unix milliseconds, or a date if it is before 1990. */
 export function showEpoch(unixMs: number): string {
   return unixMs < FIRST_INTEGER_EPOCH_MS ? showInstant(unixMs).replace(/T00:00:00Z$/, '') : String(unixMs)
 }
 
-/** Refuses an instant that some language's own type cannot hold. */
+/** Refuses an instant that some language cannot represent. */
 export function checkInstant(key: string, unixMs: number, text = String(unixMs)): number {
   if (unixMs >= FIRST_MS && unixMs <= LAST_MS) {
     return unixMs

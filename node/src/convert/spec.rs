@@ -1,4 +1,4 @@
-//! The arguments that open generators and prefetched numbers, as a spec.
+//! Converts the arguments that open generators and prefetched numbers to a spec.
 
 use crate::convert::{entries, id_in, safe_integer, shown, string, unix_ms, unwrap, wrong_type};
 use crate::error::OrThrow;
@@ -9,7 +9,7 @@ use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType};
 use std::time::Duration;
 
-/// The spec that a generator's arguments describe, and how long its opening may wait; with none it is what FRAZIL says.
+/// The spec of a generator's arguments, and the limit of its opening; without arguments the spec is in the variable FRAZIL.
 pub(crate) fn for_generator(env: &Env, line: Unknown<'_>, options: Unknown<'_>, form: Form) -> Result<(Spec, Option<Duration>)> {
     let line = self::line(env, line)?;
     let (pairs, max_wait) = pairs(env, options, form, option)?;
@@ -67,7 +67,7 @@ fn listed(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
     Spec::list(key, &items?).or_throw(env)
 }
 
-/// An option's value as the spec line has it.
+/// The value of an option in the form of the spec line.
 fn option(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
     if key == "after" && value.get_type()? != ValueType::String {
         return Ok(id_in(env, key, value)?.to_string());
@@ -90,7 +90,7 @@ fn allowed(key: &str) -> &'static str {
 fn single(env: &Env, key: &str, value: Unknown<'_>, allowed: &str) -> Result<String> {
     match value.get_type()? {
         ValueType::String => string(env, key, value, ErrorKind::Spec),
-        // Whether it is a number that the option takes is for the core to say, as of one in a line.
+        // The core checks whether the option accepts the number, as in a line.
         // SAFETY: it is a number.
         ValueType::Number if unsafe { value.cast::<f64>()? }.fract() != 0.0 => shown(value),
         ValueType::Number => Ok(safe_integer(env, key, value, ErrorKind::OutOfRange)?.to_string()),

@@ -1,11 +1,11 @@
-//! Panics as errors: none crosses the border to C.
+//! Converts panics to errors, so that none unwinds into C.
 
 use frazil::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a piece of work; a panic in it becomes `INTERNAL`.
+/// Runs a closure; a panic in it becomes `INTERNAL`.
 pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> frazil::Result<T> {
-    // A panic leaves no broken state behind: the core's state is atomic words.
+    // A panic cannot break the core's state, which is atomic words.
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Error::from_panic(&*panic))
 }
 

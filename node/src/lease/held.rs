@@ -1,7 +1,7 @@
-//! The holders of leased numbers, which give them back when objects, environments and the process end.
+//! The owners of leased numbers, which release them when objects, environments and the process end.
 //!
-//! Nothing here may hold up an event loop: what its thread cannot wait for goes on in the background. At the end of an environment
-//! (the main thread, or a worker) and of the process there is no later, so they wait, but not for long.
+//! Nothing here may block an event loop: releases continue in the background. Only the end of an environment (the main thread, or a worker)
+//! and of the process wait, for a short time.
 
 use crate::error::panic::catch;
 use crate::next::mint::Mint;
@@ -10,10 +10,10 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Ends that follow each other within this share one `EXIT_TIMEOUT`: `process.exit()` ends every worker.
+/// Ends within this time share one `EXIT_TIMEOUT`, because `process.exit()` ends every worker.
 const BURST: Duration = Duration::from_secs(1);
 
-/// A handle that V8's collector, which runs on the event loop, may drop: it does not wait for the store.
+/// A handle that V8's garbage collector may drop on the event loop without a wait for the store.
 pub struct Held<M: Mint>(M);
 
 impl<M: Mint> Held<M> {
@@ -36,7 +36,7 @@ impl<M: Mint> Drop for Held<M> {
     }
 }
 
-/// The handle that gives a number back.
+/// A handle that releases a number.
 trait Closes: Send + Sync {
     fn close_within(&self, max_wait: Duration);
 }
@@ -47,7 +47,7 @@ impl<M: Mint> Closes for Held<M> {
     }
 }
 
-/// The beginning of the ends that share their limit.
+/// The start of the first of the ends that share a limit.
 static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// The owner of a leased number in an environment.
@@ -55,7 +55,7 @@ static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
 pub(crate) struct Leased(Vec<Weak<dyn Closes>>);
 
 impl Leased {
-    /// Remembers what holds a leased number, so that it is given back when the environment ends.
+    /// Registers an owner of a leased number, so that the number is released when the environment ends.
     pub(crate) fn remember<M: Mint>(&mut self, ids: &Arc<Held<M>>) {
         if ids.is_leased() {
             let ids: Arc<dyn Closes> = Arc::clone(ids) as _;
@@ -64,38 +64,38 @@ impl Leased {
         }
     }
 
-    /// Closes all of it. Other environments go on with the same numbers where they have opened them too.
-    pub(crate) fn give_back(&mut self) {
+    /// Closes all owners. Other environments continue with the same numbers if they have also opened them.
+    pub(crate) fn release_all(&mut self) {
         let open: Vec<_> = self.0.drain(..).filter_map(|ids| ids.upgrade()).collect();
         if open.is_empty() {
             return;
         }
-        // All are under way before the first is waited for.
+        // Starts all releases before it waits for the first.
         open.iter().for_each(|ids| ids.close_within(Duration::ZERO));
         let until = until_end();
         open.iter().for_each(|ids| ids.close_within(until.saturating_duration_since(Instant::now())));
     }
 }
 
-/// Has the process give its numbers back at `process.exit()`, which ends no environment. On Windows index.js does: there the functions of
-/// `atexit` run when the other threads are gone.
-pub(crate) fn give_back_at_exit() {
+/// Registers the release of all numbers at `process.exit()`, which does not end environments. On Windows index.js does it, because functions of
+/// `atexit` run there after the other threads have ended.
+pub(crate) fn release_at_exit() {
     extern "C" fn at_exit() {
         let _ = catch(close_all);
     }
     static PROCESS: Once = Once::new();
-    // SAFETY: the function takes nothing, lets no panic out, and stays where it is.
+    // SAFETY: the function is static, takes no arguments, and does not unwind.
     PROCESS.call_once(|| unsafe {
         libc::atexit(at_exit);
     });
 }
 
-/// Closes what leases a number, in all threads. What the stores are not told in time goes on in the background, if there is any.
+/// Closes all handles with a leased number, in all threads. Releases that take longer than the limit continue in the background.
 pub(crate) fn close_all() {
     drop(frazil::close_all(until_end().saturating_duration_since(Instant::now())));
 }
 
-/// Returns until when an end may wait that begins now.
+/// Returns the deadline of an end that begins now.
 fn until_end() -> Instant {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();

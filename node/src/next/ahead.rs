@@ -1,10 +1,9 @@
-//! Text that is written ahead: a string that an addon makes costs more than one that JavaScript cuts from a longer one. This makes `next()` an
+//! Writes text ahead, because a string that an addon makes costs more than one that JavaScript cuts from a longer one. This makes `next()` an
 //! eighth faster, and `batch()` twice as fast.
 //!
-//! So a function writes the IDs that it expects after the one that it has minted, and `index.js` cuts them off one by one. Each call still
-//! mints: where that is not the ID that was written next (the tick has passed, another handle or thread has minted), it is written
-//! anew. So nothing is taken ahead, and no text is older than its ID. What is cut keeps the whole piece in memory, which is
-//! why that is small.
+//! A function writes the IDs that it expects after the one that it has minted, and `index.js` cuts them off one by one. Each call still
+//! mints. If the ID differs from the expected one (the tick has passed, or another handle or thread has minted), a new piece is written.
+//! So no ID is minted ahead, and no text is older than its ID. A cut text keeps the whole piece in memory, so pieces are small.
 
 use crate::convert::latin1;
 use crate::error::panic::catch;
@@ -33,22 +32,22 @@ pub fn ids_ahead() -> u32 {
 /// The state of a function that writes ahead.
 struct Writer<M: Mint> {
     ids: Arc<Held<M>>,
-    /// Decimal text without padding where there is none.
+    /// The format; decimal text without padding if there is none.
     format: Option<TextFormat>,
     expected: Cell<Expected>,
 }
 
-/// The ID that is expected next: as far above the last as that was above the one before.
+/// The expected next ID: as far above the last one as that was above the one before.
 #[derive(Clone, Copy, Default)]
 struct Expected {
     id: i64,
     step: i64,
-    /// The number of expected ones that are written, from this one on.
+    /// The number of expected IDs that are written, from this one on.
     written: usize,
 }
 
-/// A function that mints an ID, and returns the text of it: undefined where that follows in the piece that it returned last, of
-/// `AHEAD` texts equally long.
+/// A function that mints an ID and returns its text. It returns undefined if the text comes next in the last returned piece of `AHEAD` texts
+/// with equal length.
 pub(crate) fn writer<M: Mint>(env: &Env, this: Unknown<'_>, format: Option<TextFormat>) -> Result<Unknown<'static>> {
     let ids = Arc::clone(&next::this::<M>(env, this)?.0);
     let function = raw_function(env, c"write", write::<M>, Writer { ids, format, expected: Cell::default() })?;
@@ -58,7 +57,7 @@ pub(crate) fn writer<M: Mint>(env: &Env, this: Unknown<'_>, format: Option<TextF
 
 unsafe extern "C" fn write<M: Mint>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let mut data = ptr::null_mut();
-    // SAFETY: the function holds what `data` points to, and it is being called.
+    // SAFETY: the function keeps the value of `data` alive during the call.
     let writer = unsafe {
         sys::napi_get_cb_info(env, info, ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), &mut data);
         &*data.cast::<Writer<M>>()
@@ -81,7 +80,7 @@ impl<M: Mint> Writer<M> {
             self.expected.set(Expected { id: expected.wrapping_add(step), step, written: written - 1 });
             return Ok(ptr::null_mut());
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees the thread.
         unsafe { self.write_anew(env, id) }
     }
 
@@ -94,7 +93,7 @@ impl<M: Mint> Writer<M> {
         self.put(&mut piece, id);
         let number = id.get();
         let step = if number == expected && step > 0 {
-            // A caller who takes one after the other: who does not pays for one alone.
+            // Only callers that take consecutive IDs pay for a whole piece.
             let ahead = |nth| number.checked_add(step.checked_mul(nth)?).and_then(|id| Id::new(id).ok());
             let one_by_one = step == 1 && self.format.is_none();
             let mut put = |nth| if one_by_one { piece.push_next() } else { ahead(nth).is_some_and(|id| self.put(&mut piece, id)) };
@@ -106,10 +105,10 @@ impl<M: Mint> Writer<M> {
             number.wrapping_sub(expected.wrapping_sub(step))
         };
         self.expected.set(Expected { id: number.wrapping_add(step), step, written: piece.count - 1 });
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees the thread.
         let text = unsafe { latin1(env, piece.text()) };
         if text.is_null() {
-            // Undefined would mean the piece before.
+            // Undefined would refer to the last piece.
             self.expected.set(Expected::default());
             return Err(Error::new(ErrorKind::Internal, "V8 makes no string"));
         }
@@ -124,7 +123,7 @@ impl<M: Mint> Writer<M> {
     }
 }
 
-/// Some texts of one width, without a gap.
+/// Adjacent texts of one width.
 struct Piece {
     text: [u8; AHEAD * LONGEST],
     width: usize,
@@ -136,7 +135,7 @@ impl Piece {
         Piece { text: [0; AHEAD * LONGEST], width: 0, count: 0 }
     }
 
-    /// Returns whether it took the text: not of another width, and not too many.
+    /// Returns whether it took the text, which must have the same width and fit.
     fn push(&mut self, text: &[u8]) -> bool {
         if self.count == 0 {
             self.width = text.len();
@@ -149,22 +148,22 @@ impl Piece {
         takes
     }
 
-    /// Puts a text of a format, in which all have one width; not more than `AHEAD`.
+    /// Adds a text of a format with a fixed width, up to `AHEAD`.
     fn push_encoded(&mut self, id: Id, format: TextFormat) -> bool {
         self.width = format.width();
         let end = self.count * self.width;
-        let place = (&mut self.text[end..end + LONGEST]).try_into().expect("so many were asked for");
+        let place = (&mut self.text[end..end + LONGEST]).try_into().expect("the buffer has room for AHEAD texts");
         id.encode(format, place);
         self.count += 1;
         true
     }
 
-    /// Puts the decimal number after the last one; whether that is as wide. Dividing for each makes `next()` and `batch()` a tenth slower.
+    /// Adds the number after the last one by incrementing its digits, and returns whether it has the same width. Division would make `next()` and `batch()` a tenth slower.
     fn push_next(&mut self) -> bool {
         let end = self.count * self.width;
         let last = end - self.width;
-        // A length that the compiler knows; what is behind the number is written over.
-        let copy: [u8; LONGEST] = self.text[last..last + LONGEST].try_into().expect("so many were asked for");
+        // A constant length is fast; the bytes after the number are overwritten later.
+        let copy: [u8; LONGEST] = self.text[last..last + LONGEST].try_into().expect("the buffer has room for AHEAD texts");
         self.text[end..end + LONGEST].copy_from_slice(&copy);
         for digit in self.text[end..end + self.width].iter_mut().rev() {
             if *digit != b'9' {
@@ -182,7 +181,7 @@ impl Piece {
     }
 }
 
-/// Many IDs as decimal text: their number, and pieces, each behind the width of its texts.
+/// A batch as decimal text: the number of IDs, and pieces, each after the width of its texts.
 pub struct Pieces(Vec<i64>);
 
 impl From<Vec<i64>> for Pieces {
@@ -204,7 +203,7 @@ impl TypeName for Pieces {
 impl ToNapiValue for Pieces {
     unsafe fn to_napi_value(env: sys::napi_env, Pieces(ids): Self) -> Result<sys::napi_value> {
         let (mut array, mut length) = (ptr::null_mut(), 0);
-        // SAFETY: the environment is alive in this call, as the caller says, and the place is ours.
+        // SAFETY: the environment is alive in this call, and the result is a local variable.
         check_status!(unsafe { sys::napi_create_array(env, &mut array) })?;
         let mut push = |value| {
             length += 1;

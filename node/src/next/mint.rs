@@ -2,10 +2,10 @@
 
 use frazil::Source;
 
-/// A source of IDs that a class stands for.
+/// A source of IDs with a JavaScript class.
 pub trait Mint: Source {
     /// The name of its class in an error.
     const CLASS: &'static str;
-    /// The half of the type tag that tells its objects from all others.
+    /// The half of the type tag that identifies its objects.
     const TAG: u64;
 }

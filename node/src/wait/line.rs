@@ -1,4 +1,4 @@
-//! The way to an environment's event loop, and the calls that wait for an answer on it.
+//! The sender to an environment's event loop, and the calls that wait for a result on it.
 
 use crate::error::panic::catch;
 use frazil::Pending;
@@ -9,12 +9,12 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The way from any thread to an environment's event loop; none where that has ended.
+/// The sender from any thread to an environment's event loop; none after its end.
 pub(crate) struct Line(Mutex<Option<Callback>>);
 
 struct Callback(sys::napi_threadsafe_function);
 
-// SAFETY: Node-API lets any thread call such a function; `Line` sees that none does after its end.
+// SAFETY: Node-API allows any thread to call such a function; `Line` prevents calls after its end.
 unsafe impl Send for Callback {}
 
 /// Work for the event loop.
@@ -37,7 +37,7 @@ impl Line {
     pub(crate) fn send(&self, work: Work) {
         if let Some(Callback(callback)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             let work = Box::into_raw(Box::new(work));
-            // SAFETY: the environment has not ended, and cannot while the lock is held; `arrived` takes the work.
+            // SAFETY: the environment cannot end while the lock is held; `arrived` takes the work.
             unsafe {
                 let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
                 if sys::napi_call_threadsafe_function(*callback, work.cast(), mode) != sys::Status::napi_ok {
@@ -48,13 +48,13 @@ impl Line {
     }
 }
 
-/// Work comes to its event loop; without an environment where that has ended meanwhile.
+/// Receives work on its event loop, without an environment if that has ended.
 unsafe extern "C" fn arrived(env: sys::napi_env, _: sys::napi_value, _: *mut c_void, work: *mut c_void) {
     let _ = catch(|| {
-        // SAFETY: `send` made it of a box.
+        // SAFETY: the pointer is from a box in `send`.
         let work = unsafe { Box::from_raw(work.cast::<Work>()) };
         if !env.is_null() {
-            // Nothing can be told where V8 refuses: it is ending the environment.
+            // Errors of V8 cannot be reported here, because it is ending the environment.
             let _ = work(&Env::from_raw(env));
         }
     });
@@ -76,11 +76,11 @@ impl Calls {
     pub(crate) fn new(env: &Env) -> Result<Self> {
         let name = env.create_string("frazil-waits")?.value().value;
         let (none, mut callback) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the environment is alive in this call, the place is ours, and `arrived` stays where it is.
+        // SAFETY: the environment is alive in this call, the result is a local variable, and `arrived` is static.
         unsafe {
             let create = sys::napi_create_threadsafe_function;
             check_status!(create(env.raw(), none, none, name, 0, 1, none.cast(), None, none.cast(), Some(arrived), &mut callback))?;
-            // Only a call that waits keeps the process alive.
+            // Only a waiting call keeps the process alive.
             check_status!(sys::napi_unref_threadsafe_function(env.raw(), callback))?;
         }
         Ok(Calls { line: Arc::new(Line(Mutex::new(Some(Callback(callback))))), open: HashMap::new(), last: 0 })
@@ -90,7 +90,7 @@ impl Calls {
         &self.line
     }
 
-    /// A number for a call, and the way on which it is told.
+    /// Registers a call, and returns its number and the sender for its result.
     pub(super) fn next(&mut self) -> (u32, Arc<Line>) {
         self.last = self.last.wrapping_add(1);
         (self.last, Arc::clone(&self.line))
@@ -111,12 +111,12 @@ impl Calls {
         Some(call)
     }
 
-    /// Gives all calls up, at the end of the environment; what they hold is dropped on the core's thread.
+    /// Abandons all calls at the end of the environment. Their values are dropped on the core's thread.
     pub(crate) fn end(&mut self) {
         let callback = self.line.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.open.drain().for_each(|(_, call)| call.pending.cancel());
         if let Some(Callback(callback)) = callback {
-            // SAFETY: it lives until the environment has ended, and nobody else has it any more.
+            // SAFETY: the function lives until the environment has ended, and no other reference to it is left.
             unsafe { sys::napi_release_threadsafe_function(callback, sys::ThreadsafeFunctionReleaseMode::abort) };
         }
     }
