@@ -3,7 +3,7 @@
 # usage: c-api/build.sh [--release | --demo] [--lean]
 set -eu
 cd "$(dirname "$0")/.."
-# What is half made is nobody's.
+# Removes what an interrupted build has left.
 rm -rf build/c.new
 c-api/install.sh --aligned --quiet "$@" build/c.new
 mkdir -p build/c

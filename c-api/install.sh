@@ -1,11 +1,11 @@
 #!/bin/sh
 # Builds the libraries for this machine and installs them with their headers, frazil.pc, CMake package and licences.
 # usage: c-api/install.sh [--release | --demo] [--lean] [--aligned] [--quiet] [--libdir=DIR] PREFIX
-#   --release: optimised, without debug information and symbols; else a debug build
-#   --demo: with the profile of `make demo`; and with --lean as well with what its other bindings have built already
-#   --lean: without the stores' clients, but for local, file:, memory and frazil://
-#   --aligned: with what the other bindings have built already, unless it is lean: for tests
-#   --libdir: where the libraries lie below PREFIX: lib, unless given; lib64, lib/x86_64-linux-gnu
+#   --release: optimised, without debug information and symbols; the default is a debug build
+#   --demo: with the profile of `make demo`; with --lean, it also reuses what its other bindings have built
+#   --lean: without the stores' clients, except local, file:, memory and frazil://
+#   --aligned: for tests; reuses what the other bindings have built, unless --lean is given
+#   --libdir: the folder of the libraries below PREFIX, for example lib64 or lib/x86_64-linux-gnu; the default is lib
 set -eu
 here=$PWD
 cd "$(dirname "$0")/.."
@@ -29,7 +29,7 @@ done
 find_cargo
 
 from=${CARGO_TARGET_DIR:-$PWD/target}/$profile
-# Beside the libraries, because cargo asks rustc only when something has changed.
+# The file stays beside the libraries, because cargo runs rustc, which writes it, only after a change.
 native=$from/frazil$lean.native-static-libs
 set -- --locked --package frazil-c
 [ $profile = debug ] || set -- "$@" --profile $profile
@@ -47,9 +47,9 @@ if [ -z "$quiet" ]; then
     cargo rustc "$@"
     c-api/lay_out.sh "$from" "$native" "$prefix" "$libdir"
 else
-    # rustc prints each time where it wrote the list.
+    # rustc prints the list's path at each run.
     cargo rustc --quiet "$@" 2> "$native.log" || { cat "$native.log" >&2; exit 1; }
     c-api/lay_out.sh "$from" "$native" "$prefix" "$libdir" > /dev/null
 fi
-# Cargo strips no static library.
+# Cargo does not strip static libraries.
 [ $profile != release ] || [ ! -e "$prefix/$libdir/libfrazil.a" ] || strip -S "$prefix/$libdir/libfrazil.a"

@@ -1,35 +1,35 @@
 #!/bin/sh
-# Puts libraries that were built, with all that a C or C++ project needs to use them, under a prefix that may be moved, and
-# prints the path of each file.
+# Installs built libraries, and all that a C or C++ project needs to use them, under a relocatable prefix. Prints the path of
+# each file.
 # usage: c-api/lay_out.sh FOLDER NATIVE PREFIX [LIBDIR]
 #        c-api/lay_out.sh --undo PREFIX [LIBDIR]: removes the same files
-#   FOLDER holds the libraries; NATIVE is the file in which rustc wrote what a program with the static one links too;
-#   LIBDIR is below PREFIX: lib, unless given.
+#   FOLDER holds the libraries. NATIVE is rustc's list of the libraries that a program with the static library needs.
+#   LIBDIR is a folder below PREFIX; the default is lib.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "$1" = --undo ]; then
     undo=1 native='' prefix=$2 libdir=${3:-lib}
-    # What is installed says for which system it was.
+    # The installed files show for which system they were built.
     from=$prefix/$libdir
 else
-    # Compilers link libgcc_s by themselves, and cannot where a program is fully static.
+    # Compilers link libgcc_s by themselves, and a fully static program cannot link it.
     undo='' from=$1 native=$(tr -d '\r\n' < "$2" | sed 's/-lgcc_s *//') prefix=$3 libdir=${4:-lib}
 fi
 prefix=${prefix%/} libdir=${libdir%/}
 case /$libdir/ in
     //* | */../* | */./*) echo "LIBDIR=$libdir is not a folder below PREFIX: give it as lib64, or as PREFIX/lib64" >&2; exit 2 ;;
 esac
-# From a folder of LIBDIR back to PREFIX.
+# The relative path from LIBDIR back to PREFIX.
 up=$(echo "$libdir" | sed 's|[^/][^/]*|..|g')
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 major=${version%%.*}
 minor=${version#*.} minor=${minor%%.*}
-# As build.rs names it.
+# The same name as in build.rs.
 abi=$major
 [ "$major" = 0 ] && abi=0.$minor
 
-begin() { # PLACE: whether there is something to write there; undoing removes it
+begin() { # PLACE: succeeds if the file is to be written; with --undo, removes the file and fails
     if [ -n "$undo" ]; then
         [ -e "$prefix/$1" ] || [ -L "$prefix/$1" ] || return 1
         rm -f "$prefix/$1"
@@ -39,7 +39,7 @@ begin() { # PLACE: whether there is something to write there; undoing removes it
     mkdir -p "$(dirname "$prefix/$1")"
     echo "installed $prefix/$1"
 }
-put() { # MODE FILE PLACE: a new file, not new content, for a running process has the old one mapped
+put() { # MODE FILE PLACE: makes a new file instead of new content, because a running process may have the old one mapped
     if begin "$3"; then install -m "$1" "$2" "$prefix/$3"; fi
 }
 link() { # TARGET PLACE
@@ -67,7 +67,7 @@ put 644 include/frazil.hpp include/frazil.hpp
 put 644 c-api/tsan.supp share/frazil/tsan.supp
 for licence in LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES.txt; do put 644 $licence share/doc/frazil/$licence; done
 
-# A CMake list: a framework's name is two words, and MSVC's way to name its own library is none of CMake's.
+# A CMake list: a framework is one element of two words, and CMake does not know MSVC's /defaultlib:.
 list=$(echo "$native" | sed 's|/defaultlib:[^ ]*||g; s/-framework /-framework@/g; s/^ *//; s/ *$//; s/  */;/g; s/-framework@/-framework /g')
 
 fill() { # TEMPLATE PLACE
@@ -79,5 +79,5 @@ fill frazil.pc.in "$libdir/pkgconfig/frazil.pc"
 fill frazilConfig.cmake.in "$libdir/cmake/frazil/frazilConfig.cmake"
 fill frazilConfigVersion.cmake.in "$libdir/cmake/frazil/frazilConfigVersion.cmake"
 
-# The folders that are frazil's alone.
+# The folders that only frazil uses.
 [ -z "$undo" ] || rmdir "$prefix/share/doc/frazil" "$prefix/share/frazil" "$prefix/$libdir/cmake/frazil" 2>/dev/null || true

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Packs the C library as it is released, full and lean, for TARGET (this machine): build/package/c/frazil-VERSION-TARGET.tar.gz, and
-# lists the crates that are linked into it: .cdx.json.
+# Packs the released C library, full and lean, for TARGET (default: this machine) into build/package/c/frazil-VERSION-TARGET.tar.gz.
+# A .cdx.json beside it lists the crates that are linked into it.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/release-settings.sh
@@ -13,10 +13,10 @@ pack() { # SUFFIX [CARGO-ARGUMENT]...
     name=frazil-$version-$TARGET$1
     native=${CARGO_TARGET_DIR:-$PWD/target}/$TARGET/release/frazil$1.native-static-libs
     shift
-    # rustc prints each time where it wrote the list.
+    # rustc prints the list's path at each run.
     from=$(scripts/release-build.sh --package frazil-c $features "$@" -- --print "native-static-libs=$native" 2> "$out/log") || { cat "$out/log" >&2; exit 1; }
     c-api/lay_out.sh "$from" "$native" "$out/$name" > /dev/null
-    # Cargo strips no static library, and this machine's tool knows no other processor's.
+    # Cargo does not strip static libraries. This machine's strip fails for other processors.
     strip -S "$out/$name/lib/libfrazil.a" 2> /dev/null || true
     python3 scripts/archive.py "$out/$name.tar.gz" "$out" "$name"
     rm -rf "${out:?}/$name" "$out/log"

@@ -5,15 +5,14 @@
  *     std::int64_t id = ids.next();
  *     auto parts = ids.layout().decode(id);
  *
- * One rule for errors: a call returns its value and throws frazil::error; compiled without exceptions,
- * the same call returns frazil::result<T>. open and open_for of snowflake, segment, tickets and buffered, and every
- * parse of a class, return a result either way, since a constructor can only throw.
+ * Errors: a call returns its value or throws frazil::error; compiled without exceptions, it returns frazil::result<T>. open and open_for
+ * of snowflake, segment, tickets and buffered, and every parse of a class, always return a result, because a constructor can only throw.
  *
  *     auto ids = frazil::snowflake::open("game server=4711");
  *     if (!ids) return fail(ids.error().what());
  *
- * Threads: any number may use one of them at once; moving and destroying must wait for the
- * other calls to end. The rest is as in frazil.h.
+ * Threads: any number may use one object at once. Before an object is moved or destroyed, the other calls on it must have ended. All else
+ * is as in frazil.h.
  */
 #ifndef FRAZIL_HPP
 #define FRAZIL_HPP
@@ -68,7 +67,7 @@ inline namespace returning {
 inline namespace throwing {
 #endif
 
-/// What went wrong: the rows of the error table, with the same numbers in every language.
+/// The code of an error: a row of the error table, with the same number in every language.
 enum class errc : std::int32_t {
     spec = FRAZIL_SPEC,
     unknown_key = FRAZIL_UNKNOWN_KEY,
@@ -108,10 +107,10 @@ enum class errc : std::int32_t {
 /// The stable name of an error, for example "CLOCK_BACK".
 inline const char *name(errc code) { return frazil_error_name(static_cast<frazil_status>(code)); }
 
-/// What an error means, in one sentence.
+/// The meaning of an error, in one sentence.
 inline const char *meaning(errc code) { return frazil_error_meaning(static_cast<frazil_status>(code)); }
 
-/// Writes the stable name of an error; the number where it has none.
+/// Writes the stable name of an error, or its number if it has no name.
 template <typename Traits>
 std::basic_ostream<char, Traits> &operator<<(std::basic_ostream<char, Traits> &out, errc code) {
     const char *text = name(code);
@@ -122,7 +121,7 @@ std::basic_ostream<char, Traits> &operator<<(std::basic_ostream<char, Traits> &o
 /// An instant: milliseconds of the system clock.
 using time_point = std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>;
 
-/// A refusal. what() names the argument, the value and what is allowed.
+/// An error. what() names the argument, the value and the allowed values.
 class error : public std::runtime_error {
 public:
     error(errc code, const std::string &what, std::optional<std::chrono::milliseconds> retry_after = std::nullopt, std::size_t written = 0)
@@ -131,10 +130,10 @@ public:
     /// The row of the error table.
     errc code() const noexcept { return code_; }
 
-    /// How long until a retry can succeed, where that is known: would_block, exhausted, clock_back.
+    /// The time until a retry can succeed, if known: would_block, exhausted, clock_back.
     std::optional<std::chrono::milliseconds> retry_after() const noexcept { return retry_after_; }
 
-    /// How many numbers fill had written when it failed.
+    /// The number of numbers that fill had written when it failed.
     std::size_t written() const noexcept { return written_; }
 
 private:
@@ -143,7 +142,7 @@ private:
     std::size_t written_;
 };
 
-/// A value or the error instead of it.
+/// A value, or an error.
 template <typename T>
 class [[nodiscard]] result {
 public:
@@ -222,24 +221,24 @@ public:
     text_arg(const std::string &text) : text_(text.c_str()), holds_nul_(text.find('\0') != std::string::npos) {}
     text_arg(std::string_view text) : copy_(text), holds_nul_(text.find('\0') != std::string_view::npos) {}
 
-    /// For C, which would take a NUL for the end.
+    /// The string for C, which would end at a NUL.
     const char *c_str() const noexcept { return copy_ ? copy_->c_str() : text_; }
     bool holds_nul() const noexcept { return holds_nul_; }
 
 private:
     const char *text_ = nullptr;
-    /// A view has no NUL after it.
+    /// Copies a view, which is not terminated by a NUL.
     std::optional<std::string> copy_;
     bool holds_nul_ = false;
 };
 
 namespace detail {
 
-/// Whole milliseconds; what no int64_t can hold becomes the nearest that it can, which the library judges.
+/// Whole milliseconds. Values out of range become the nearest int64_t, which the library checks.
 template <typename Milliseconds, typename Rep, typename Period>
 std::int64_t saturated(std::chrono::duration<Rep, Period> duration, Milliseconds rounded) {
     const auto about = std::chrono::duration<long double, std::milli>(duration).count();
-    // A NaN is smaller than everything, and so is refused.
+    // A NaN is less than all values, and is therefore refused.
     if (!(about > -9.2e18L)) return std::numeric_limits<std::int64_t>::min();
     if (about > 9.2e18L) return std::numeric_limits<std::int64_t>::max();
     return static_cast<std::int64_t>(rounded(duration).count());
@@ -247,7 +246,7 @@ std::int64_t saturated(std::chrono::duration<Rep, Period> duration, Milliseconds
 
 } // namespace detail
 
-/// How long a call may wait: any duration of std::chrono, rounded up to whole milliseconds. A negative one is out_of_range.
+/// The limit of a wait: any duration of std::chrono, rounded up to whole milliseconds. A negative one is out_of_range.
 class wait_arg {
 public:
     template <typename Rep, typename Period>
@@ -306,12 +305,12 @@ inline outcome<void> done(frazil_status status, std::size_t written = 0) {
     return outcome<void>();
 }
 
-/// Whether the library that runs serves this header.
+/// Whether the loaded library supports this header.
 inline frazil_status version_check() {
     return frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH);
 }
 
-/// A contiguous container of std::int64_t that can be written to.
+/// Whether a type is a writable, contiguous container of std::int64_t.
 template <typename C, typename = void>
 constexpr bool is_buffer = false;
 template <typename C>
@@ -355,12 +354,12 @@ inline time_point instant(std::int64_t unix_ms) { return time_point(std::chrono:
 
 } // namespace detail
 
-/// The version of the library that runs.
+/// The version of the loaded library.
 inline const char *version() { return frazil_version(); }
 
-/// A form of an ID as text; all have a fixed width and sort like the numbers. In JSON an ID is std::to_string(id), without leading zeros.
+/// A text format of an ID. All have a fixed width and sort like the numbers. In JSON an ID is std::to_string(id), without leading zeros.
 enum class format : std::int32_t {
-    /// 19 characters; parsers take the number without leading zeros too.
+    /// 19 characters; parsers also accept the number without leading zeros.
     decimal = FRAZIL_DECIMAL,
     /// 11 characters.
     base62 = FRAZIL_BASE62,
@@ -368,20 +367,22 @@ enum class format : std::int32_t {
     base32 = FRAZIL_BASE32,
     /// 16 characters.
     hex = FRAZIL_HEX,
+    /// 14 characters: those of base32, and a check symbol.
+    check = FRAZIL_CHECK,
 };
 
-/// An ID as text. Errors: id_invalid for a negative number.
+/// An ID as text of a fixed width, which sorts like the number. Errors: id_invalid for a negative number.
 inline outcome<std::string> format_id(std::int64_t id, format form = format::decimal) {
     char text[FRAZIL_ID_TEXT_SIZE] = "";
     const frazil_status status = frazil_id_format(id, static_cast<std::int32_t>(form), text, sizeof text);
     return detail::give<std::string>(status, text);
 }
 
-/// The ID that a text is. Errors: id_invalid.
-inline outcome<std::int64_t> parse_id(text_arg text, format form = format::decimal) {
-    if (text.holds_nul()) return detail::fail<std::int64_t>(detail::nul_error(errc::id_invalid));
+/// Parses the text of an ID. A prefix such as "order_" must come before it. Errors: id_invalid.
+inline outcome<std::int64_t> parse_id(text_arg text, format form = format::decimal, text_arg prefix = "") {
+    if (text.holds_nul() || prefix.holds_nul()) return detail::fail<std::int64_t>(detail::nul_error(errc::id_invalid));
     std::int64_t id = 0;
-    const frazil_status status = frazil_id_parse(text.c_str(), static_cast<std::int32_t>(form), &id);
+    const frazil_status status = frazil_id_parse_prefixed(text.c_str(), prefix.c_str(), static_cast<std::int32_t>(form), &id);
     return detail::give(status, id);
 }
 
@@ -389,7 +390,7 @@ inline outcome<std::int64_t> parse_id(text_arg text, format form = format::decim
 template <typename N>
 using named = std::vector<std::pair<std::string, N>>;
 
-/// What an ID is made of.
+/// The parts of an ID.
 struct parts {
     std::int64_t id;
     /// The instant at which the ID's tick starts.
@@ -402,10 +403,10 @@ struct parts {
     named<std::uint64_t> fields;
     /// The counter within the tick.
     std::uint64_t sequence;
-    /// Whether the decimal text looks like what a JavaScript number prints after it swallowed an ID: a hint.
+    /// Whether the ID looks as if JavaScript had rounded it: a hint, not a proof.
     bool looks_rounded;
 
-    /// One node field; nothing when the layout has no such field.
+    /// One node field; empty if the layout has no such field.
     std::optional<std::uint64_t> field(std::string_view name) const {
         for (const auto &field : fields) {
             if (field.first == name) return field.second;
@@ -413,14 +414,14 @@ struct parts {
         return std::nullopt;
     }
 
-    /// The parts by name, for people: `id=1541815603606036480 unix_ms=1656432460105 datacenter=11 worker=26 sequence=0`.
+    /// The parts by name, as text: `id=1541815603606036480 unix_ms=1656432460105 datacenter=11 worker=26 sequence=0`.
     std::string to_string() const {
         std::string text = "id=" + std::to_string(id) + " unix_ms=" + std::to_string(time.time_since_epoch().count());
         for (const auto &field : fields) text += " " + field.first + "=" + std::to_string(field.second);
         return text + " sequence=" + std::to_string(sequence);
     }
 
-    /// Whether all is the same, the names of the fields as well.
+    /// Whether all parts are equal, also the names of the fields.
     friend bool operator==(const parts &a, const parts &b) {
         return a.id == b.id && a.time == b.time && a.tick == b.tick && a.node == b.node && a.fields == b.fields && a.sequence == b.sequence &&
                a.looks_rounded == b.looks_rounded;
@@ -428,7 +429,7 @@ struct parts {
     friend bool operator!=(const parts &a, const parts &b) { return !(a == b); }
 };
 
-/// How the 63 bits of an ID are split, what a tick is, and when time began. Immutable; copies share it.
+/// A layout: the split of the 63 bits of an ID, the length of a tick, and the epoch. Immutable; copies share it.
 class layout {
 public:
     // No moves, which would leave a layout without fields.
@@ -440,7 +441,7 @@ public:
     explicit layout(text_arg text) : layout(parse(text).value()) {}
 #endif
 
-    /// A layout from its text or a preset's name. Errors: layout_invalid, spec, out_of_range.
+    /// Parses a layout's text or a preset's name. Errors: layout_invalid, spec, out_of_range.
     static result<layout> parse(text_arg text) {
         if (text.holds_nul()) return detail::nul_error(errc::layout_invalid);
         frazil_layout *handle = nullptr;
@@ -456,7 +457,7 @@ public:
         return text;
     }
 
-    /// Takes an ID apart. Errors: id_invalid.
+    /// Decodes an ID. Errors: id_invalid.
     outcome<parts> decode(std::int64_t id) const {
         frazil_parts raw{};
         const frazil_status status = frazil_layout_decode(handle_.get(), id, &raw, sizeof raw);
@@ -470,8 +471,9 @@ public:
         return parts{raw.id, detail::instant(raw.unix_ms), raw.tick, raw.node, std::move(values), raw.sequence, raw.looks_rounded};
     }
 
-    /// Puts an ID together: `compose(time, {{"datacenter", 1}, {"worker", 7}}, 0)`. Nothing is masked.
-    /// Errors: out_of_range, unknown_key, node_missing, spec, before_epoch, layout_expired.
+    /// Composes an ID of an instant, a sequence and every node field. For example `compose(time, {{"datacenter", 1},
+    /// {"worker", 7}}, 0)`. Nothing is masked. Errors: out_of_range, unknown_key, node_missing, spec, before_epoch,
+    /// layout_expired.
     outcome<std::int64_t> compose(time_arg time, const named<std::uint64_t> &fields, std::uint64_t sequence) const {
         std::vector<frazil_field> raw;
         for (const auto &field : fields) {
@@ -486,7 +488,7 @@ public:
         return detail::give(status, id);
     }
 
-    /// The smallest ID of the tick that holds an instant. Errors: before_epoch, layout_expired.
+    /// The smallest ID of the tick at an instant. Errors: before_epoch, layout_expired.
     outcome<std::int64_t> min_id(time_arg time) const {
         std::int64_t id = 0;
         const frazil_status status = frazil_layout_min_id(handle_.get(), time.unix_ms(), &id);
@@ -515,7 +517,7 @@ public:
     /// The instant at which the time field is 0.
     time_point epoch() const { return detail::instant(info().epoch_ms); }
 
-    /// The first instant that cannot be stamped; nothing when that is after the year 9999.
+    /// The first instant that cannot be stamped; empty if that is after the year 9999.
     std::optional<time_point> expires_at() const {
         const std::int64_t end = info().expires_at_ms;
         if (end == INT64_MAX) return std::nullopt;
@@ -525,7 +527,7 @@ public:
     /// The length of a tick.
     std::chrono::milliseconds tick() const { return std::chrono::milliseconds(info().tick_ms); }
 
-    /// The number of node numbers: the most generators that may run at once.
+    /// The number of node numbers, and so of generators at the same time.
     std::uint64_t nodes() const { return info().nodes; }
 
     /// The IDs that one generator can mint in a second, sustained.
@@ -547,7 +549,7 @@ public:
 private:
     template <typename Handle>
     friend class source;
-    // Not a bare pointer, which nullptr would choose over a text.
+    // Not a bare pointer, because nullptr would select it instead of a text.
     struct adopted {
         frazil_layout *handle;
     };
@@ -566,26 +568,26 @@ private:
 struct lease {
     /// The node number: all node fields side by side.
     std::uint64_t node;
-    /// The last instant whose IDs the lease covers now; nothing for a disposable number, which has no end.
+    /// The last instant whose IDs the lease covers now; empty for a disposable number, which has no end.
     std::optional<time_point> bound;
     /// The store, without its credentials.
     std::string store;
-    /// What separates applications in the store: the spec's `namespace`.
+    /// The namespace, which separates applications in the store.
     std::string store_namespace;
-    /// Whether the last attempt to reach the store went well.
+    /// Whether the last attempt to reach the store succeeded.
     bool healthy;
-    /// Why it did not.
+    /// The error of the last attempt that failed.
     std::optional<error> last_error;
-    /// How many disposable numbers were left when this one was taken.
+    /// The number of disposable numbers that were left when this one was taken.
     std::optional<std::uint64_t> left;
 };
 
-/// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
-/// SIGTERM; from a thread, not from within a signal handler. It waits for what was closed or destroyed before, too. Errors: would_block where
+/// Closes every generator of the process that leases its number, and releases the numbers. Call it at the end of a program, as at
+/// SIGTERM; from a thread, not from within a signal handler. It also waits for handles that were closed or destroyed before. Errors: would_block if
 /// a store was not notified in time.
 inline outcome<void> close_all(wait_arg max_wait) { return detail::done(frazil_close_all(max_wait.ms())); }
 
-/// Tells frazil that this process was restored from a snapshot, or copied with its machine: frazil_restored().
+/// Notifies frazil that the process was restored from a snapshot, or copied with its machine: frazil_restored().
 inline outcome<void> restored() { return detail::done(frazil_restored()); }
 
 /// Calls a function with the counts of every open generator and segment of this process: frazil_each_stats(). The texts are valid during the
@@ -622,19 +624,19 @@ outcome<void> each_stats(Visitor &&visitor) {
     return detail::done(status);
 }
 
-/// Something that happened to the generators of this process: on_event(). Its texts hold no secret, and are valid during the call of the hook.
+/// An event of the generators of this process: on_event(). Its texts contain no secret, and are valid during the call of the callback.
 struct event {
-    /// Whether somebody should look; else all is well.
+    /// Whether an operator should act.
     bool is_warning;
-    /// What happened: "lease.taken", "lease.waiting", "lease.failing", "lease.recovered", "lease.lost", "store.changed",
+    /// The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.recovered", "lease.lost", "store.changed",
     /// "clock.rollback", "layout.ending" or "node.unguarded". These names stay.
     std::string_view name;
-    /// For people; may be worded differently tomorrow.
+    /// A readable text, whose wording may change.
     std::string_view text;
     /// The parts of the text, for programs: name and value.
     std::vector<std::pair<std::string_view, std::string_view>> fields;
 
-    /// The part of this name; nothing where there is none.
+    /// The part with this name; empty if there is none.
     std::optional<std::string_view> field(std::string_view wanted) const {
         for (const auto &part : fields) {
             if (part.first == wanted) return part.second;
@@ -643,7 +645,7 @@ struct event {
     }
 };
 
-/// A hook that gets events until this is destroyed: on_event(). Moves.
+/// Keeps a callback of on_event() registered until it is destroyed. Movable.
 class [[nodiscard]] event_hook {
 public:
     event_hook(event_hook &&) noexcept = default;
@@ -657,7 +659,7 @@ private:
         std::function<void(const event &)> call;
     };
 
-    /// Takes it away.
+    /// Removes the callback.
     struct ending {
         std::shared_ptr<state> kept;
         void operator()(state *hook) const noexcept { (void)frazil_on_event(nullptr, hook); }
@@ -666,7 +668,7 @@ private:
     explicit event_hook(const std::shared_ptr<state> &hook) : hook_(hook.get(), ending{hook}) {}
 
     static void forward(const frazil_event *raw, void *data) noexcept {
-        // It may take itself away, and then lives until it returns.
+        // The callback may remove itself, and then lives until it returns.
         const auto hook = static_cast<state *>(data)->shared_from_this();
 #ifndef FRAZIL_NO_EXCEPTIONS
         try {
@@ -676,7 +678,7 @@ private:
             hook->call(shown);
 #ifndef FRAZIL_NO_EXCEPTIONS
         } catch (...) {
-            // C has no place for it.
+            // C cannot pass the exception on.
         }
 #endif
     }
@@ -684,10 +686,11 @@ private:
     std::unique_ptr<state, ending> hook_;
 };
 
-/// Calls a function for every event of this process, until what this returns is destroyed. It is called under no lock, and may call frazil: on a
-/// thread of frazil's own, one event after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on
-/// the thread that waits. A later hook takes its place. The destructor waits up to 5 s for calls that are under way, except for one
-/// that it is called in; after that, what the function refers to may go. An exception that leaves it is dropped. Errors: wrong_type for an empty function.
+/// Registers a callback for every event of the process. The callback is removed when the returned value is destroyed.
+/// It is called under no lock, and may call frazil: on a thread of frazil's own, one event after the other;
+/// "lease.waiting", the reason for an opening that takes longer than a second, on the thread that waits. A later callback
+/// replaces it. The destructor waits up to 5 s for running calls, except for the one that calls it; after that, the data
+/// of the function may be freed. An exception of the function is dropped. Errors: wrong_type for an empty function.
 inline outcome<event_hook> on_event(std::function<void(const event &)> call) {
     if (!call) return detail::fail<event_hook>(error(errc::wrong_type, "the function for the events is empty"));
     const auto hook = std::make_shared<event_hook::state>(std::move(call));
@@ -697,7 +700,7 @@ inline outcome<event_hook> on_event(std::function<void(const event &)> call) {
 
 namespace detail {
 
-/// The calls of C that every handle which gives out numbers has.
+/// The C functions of every handle that hands out numbers.
 template <typename Handle>
 struct calls;
 
@@ -733,7 +736,7 @@ struct calls<frazil_numbers> {
 
 } // namespace detail
 
-/// What gives out numbers: what snowflake, segment, tickets and buffered have in common. Moves, and closes itself at its end. Calls on a
+/// A source of numbers: the base of snowflake, segment, tickets and buffered. Movable; the destructor closes it. Calls on a
 /// moved-from one are wrong_type.
 template <typename Handle>
 class source {
@@ -743,7 +746,8 @@ public:
     /// An endless input iterator of next(); where exceptions are off, of result<std::int64_t>.
     using iterator = detail::iterator<source>;
 
-    /// The next number. Waits as the policies say; where none is prepared, up to the spec's `wait`, a ring up to `empty`.
+    /// The next number. A generator waits as its policies say; without prefetched numbers, others wait up to the spec's `wait`, a ring up
+    /// to `empty`.
     ///
     /// Errors: a generator's: clock_back, exhausted, layout_expired, before_epoch, clock_not_set, would_block, forked, lease_exhausted;
     /// a ring's: the same; a segment's and tickets': segment_exhausted, tag_missing, segment_mismatch, those of stores; closed.
@@ -753,7 +757,7 @@ public:
         return detail::give(status, number);
     }
 
-    /// As next, waiting at most so long; would_block where it would wait longer.
+    /// The next number, waiting no longer than a limit; would_block if it would wait longer.
     [[nodiscard]] outcome<std::int64_t> next_for(wait_arg max_wait) const {
         std::int64_t number = 0;
         const frazil_status status = calls::next_for(handle_.get(), max_wait.ms(), &number);
@@ -762,14 +766,14 @@ public:
 
     /// `count` numbers, at most FRAZIL_MAX_BATCH: all or nothing. A generator's and a ring's ascend. Errors: as next, and out_of_range.
     outcome<std::vector<std::int64_t>> batch(std::size_t count) const {
-        // What is too many is refused before the buffer is touched.
+        // A count that is too large is refused before the buffer is used.
         std::vector<std::int64_t> taken(count <= FRAZIL_MAX_BATCH ? count : 0);
         const frazil_status status = calls::batch(handle_.get(), taken.data(), count);
         return detail::give(status, std::move(taken));
     }
 
-    /// Fills a buffer, in as many ticks or ranges as that takes. Numbers ascend where they come from one store, a generator's and a ring's
-    /// always. Errors: as next; error::written() says how many are there already.
+    /// Fills a buffer, in as many ticks or ranges as that takes. Numbers from one store ascend, and those of a generator and a ring always
+    /// do. Errors: as next; error::written() is the number of numbers in the buffer.
     outcome<void> fill(std::int64_t *buffer, std::size_t count) const {
         std::size_t written = 0;
         const frazil_status status = calls::fill(handle_.get(), buffer, count, &written);
@@ -783,32 +787,32 @@ public:
         if constexpr (detail::is_buffer<C>) return fill(std::data(buffer), std::size(buffer));
     }
 
-    /// As fill, where no wait ends later than so long after the call; would_block otherwise.
+    /// Fills a buffer, waiting no longer than a limit from the call; would_block otherwise.
     outcome<void> fill_for(std::int64_t *buffer, std::size_t count, wait_arg max_wait) const {
         std::size_t written = 0;
         const frazil_status status = calls::fill_for(handle_.get(), max_wait.ms(), buffer, count, &written);
         return detail::done(status, written);
     }
 
-    /// The same for a contiguous container.
+    /// Fills a contiguous container, waiting no longer than a limit from the call.
     template <typename C>
     outcome<void> fill_for(C &&buffer, wait_arg max_wait) const {
         static_assert(detail::is_buffer<C>, "fill_for needs a contiguous container of std::int64_t that is not const, such as std::vector<std::int64_t>");
         if constexpr (detail::is_buffer<C>) return fill_for(std::data(buffer), std::size(buffer), max_wait);
     }
 
-    /// `for (auto number : numbers)`, until it is left.
+    /// The begin of `for (auto number : numbers)`, which has no end.
     iterator begin() const { return iterator(*this); }
     iterator end() const { return iterator(); }
 
-    /// Closes it: what is prepared is lost, and its calls are closed from now on. The last handle of a leased number releases it, and waits
+    /// Closes the handle: prefetched numbers are lost, and later calls are closed. The last handle of a leased number releases it, and waits
     /// up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
     void close() const { (void)calls::close(handle_.get()); }
 
-    /// As close(), waiting at most so long; the rest continues in the background. Errors: would_block where there is one.
+    /// Closes the handle, and waits for the store no longer than a limit; the release continues in the background. Errors: would_block.
     outcome<void> close_for(wait_arg max_wait) const { return detail::done(calls::close_for(handle_.get(), max_wait.ms())); }
 
-    /// What was counted in this process, over all handles: `issued` is exact when no call is under way, but for the blocks of local handles. Its
+    /// The counts of this process, over all handles. `issued` is exact when no call is in progress, except for the blocks of local handles. Its
     /// `spec` is valid until this thread's next call of stats(). Errors: only wrong_type, of a moved-from one.
     outcome<frazil_stats> stats() const {
         frazil_stats stats{};
@@ -828,7 +832,7 @@ protected:
         void operator()(Handle *handle) const noexcept { calls::release(handle); }
     };
 
-    // Not a bare pointer, which nullptr would choose over a text.
+    // Not a bare pointer, because nullptr would select it instead of a text.
     struct adopted {
         Handle *handle;
     };
@@ -837,7 +841,7 @@ protected:
     source &operator=(source &&) noexcept = default;
     ~source() = default;
 
-    /// What a function of C opens, as a T.
+    /// Opens a T with a C function.
     template <typename T, typename Open>
     static result<T> opened(text_arg spec, Open open) {
         if (spec.holds_nul()) return detail::nul_error(errc::spec);
@@ -848,7 +852,7 @@ protected:
         return T(adopted{handle});
     }
 
-    /// The same for a function that waits at most so long.
+    /// Opens a T with a C function that has a limit.
     template <typename T, typename Open>
     static result<T> opened(text_arg spec, wait_arg max_wait, Open open) {
         return opened<T>(std::move(spec), [&](const char *line, Handle **handle) { return open(line, max_wait.ms(), handle); });
@@ -864,7 +868,7 @@ protected:
 };
 
 /// A handle on a generator for one thread at a time, which claims blocks of up to 64 IDs: snowflake::local(). Its IDs are unique, and ascend
-/// within it. Moves, and frees itself at its end. Calls on a moved-from one are wrong_type.
+/// within it. Movable; the destructor frees it. Calls on a moved-from one are wrong_type.
 class local {
 public:
     /// The next ID. Waits and fails as snowflake::next().
@@ -884,8 +888,8 @@ private:
     std::unique_ptr<frazil_local, freeing> handle_;
 };
 
-/// A generator of IDs: unique, and strictly increasing over all threads and handles. Moves, and closes
-/// itself at its end. Calls on a moved-from one are wrong_type.
+/// A generator of IDs: unique, and strictly increasing over all threads and handles. Movable; the destructor closes it.
+/// Calls on a moved-from one are wrong_type.
 class snowflake : public source<frazil_snowflake> {
 public:
 #ifndef FRAZIL_NO_EXCEPTIONS
@@ -896,26 +900,26 @@ public:
     explicit snowflake(text_arg spec) : snowflake(open(spec).value()) {}
 #endif
 
-    /// Opens a generator from a spec line; null reads the environment variable FRAZIL.
+    /// Opens a generator from a spec line. Null reads the environment variable FRAZIL.
     ///
-    /// A node number that is given without a store first waits for the next tick, at most 1 s. Errors: as
+    /// A fixed node number first waits for the next tick, at most 1 s. Errors: as
     /// frazil_snowflake_open().
     static result<snowflake> open(text_arg spec) { return opened<snowflake>(std::move(spec), frazil_snowflake_open); }
 
-    /// As open, waiting at most so long; would_block when the next tick is further away.
+    /// Opens a generator, and waits no longer than a limit. Fails with would_block if the next tick is further away.
     static result<snowflake> open_for(text_arg spec, wait_arg max_wait) {
         return opened<snowflake>(std::move(spec), max_wait, frazil_snowflake_open_for);
     }
 
-    /// Another handle, for one thread, which is faster where threads share a generator. Closing this one does not end it. Errors: only
-    /// wrong_type, of a moved-from generator.
+    /// A handle for one thread that claims blocks of IDs. Faster if threads share a generator. Closing the generator does not end the
+    /// handle. Errors: only wrong_type, of a moved-from generator.
     outcome<frazil::local> local() const {
         frazil_local *raw = nullptr;
         const frazil_status status = frazil_snowflake_local(handle_.get(), &raw);
         return detail::give(status, frazil::local(raw));
     }
 
-    /// A new ID as text. Errors: as next.
+    /// The next ID as text of a fixed width. Errors: as next.
     outcome<std::string> text(format form = format::decimal) const {
         char text[FRAZIL_ID_TEXT_SIZE] = "";
         const frazil_status status =
@@ -923,7 +927,7 @@ public:
         return detail::give<std::string>(status, text);
     }
 
-    /// How many IDs could be minted at this instant with no stamp ahead of the clock. Never waits.
+    /// The number of IDs that could be minted now with no stamp ahead of the clock. Never waits.
     outcome<std::uint64_t> credit() const {
         std::uint64_t credit = 0;
         const frazil_status status = frazil_snowflake_credit(handle_.get(), &credit);
@@ -935,22 +939,23 @@ public:
         return detail::done(frazil_snowflake_set_time(handle_.get(), time.unix_ms()));
     }
 
-    /// Never issues an ID at or below this one from now on: `after=` at run time. Every call that begins later, in
-    /// any thread, gives a larger ID. Errors: out_of_range, id_invalid, layout_expired, clock_not_set, before_epoch,
-    /// forked, closed.
+    /// Prevents IDs at or below this one from now on. Has the effect of `after=` at run time, to take over from another
+    /// generator. Every call that begins later, in any thread, gives a larger ID. Errors: out_of_range, id_invalid,
+    /// layout_expired, clock_not_set, before_epoch, forked, closed.
     outcome<void> observe(std::int64_t id) const { return detail::done(frazil_snowflake_observe(handle_.get(), id)); }
 
-    /// Releases a leased node number before this machine is cloned; the next ID leases another. IDs go on increasing. Errors: spec without a store,
-    /// closed, store_unreachable, lease_exhausted.
+    /// Releases a leased node number; the next ID leases another. Call it before a machine is cloned. IDs keep
+    /// increasing. Errors: spec without a store, closed, store_unreachable, lease_exhausted.
     outcome<void> release_node() const { return detail::done(frazil_snowflake_release_node(handle_.get())); }
 
-    /// As release_node(), waiting at most so long; the number is released in any case. Errors: also would_block.
+    /// Releases a leased node number, and waits for the store no longer than a limit. The number is released in any
+    /// case. Errors: also would_block.
     outcome<void> release_node_for(wait_arg max_wait) const {
         return detail::done(frazil_snowflake_release_node_for(handle_.get(), max_wait.ms()));
     }
 
-    /// The layout. Errors: only wrong_type, of a moved-from generator; so have the three below. `node`, `field` and `lease` have forked too,
-    /// in a forked child before its first ID.
+    /// The layout. Errors: only wrong_type, of a moved-from generator, as for the three below. `node`, `field` and `lease` also fail with
+    /// forked, in a forked child before its first ID.
     outcome<frazil::layout> layout() const { return layout_of_ids(); }
 
     /// The node number: all node fields side by side.
@@ -960,7 +965,7 @@ public:
         return detail::give(status, node);
     }
 
-    /// The leased node number and its state; nothing for one that is given without a store.
+    /// The leased node number and the state of its lease. Empty for a fixed number.
     outcome<std::optional<frazil::lease>> lease() const {
         frazil_lease raw{};
         const frazil_status status = frazil_snowflake_lease(handle_.get(), &raw, sizeof raw);
@@ -986,28 +991,27 @@ private:
     explicit snowflake(adopted raw) : source(raw) {}
 };
 
-/// Numbers that are prepared ahead: what segment, tickets and buffered have in common. Each is given out once in a
-/// process, whatever threads ask.
+/// Prefetched numbers: the base of segment, tickets and buffered. Each is handed out once in a process, over all
+/// threads.
 class numbers : public source<frazil_numbers> {
 public:
-    /// How many numbers are prepared, beside those of the range being used. Errors: closed.
+    /// The number of prefetched numbers, without those of the current range. Errors: closed.
     outcome<std::uint64_t> prepared() const {
         std::uint64_t prepared = 0;
         const frazil_status status = frazil_numbers_prepared(handle_.get(), &prepared);
         return detail::give(status, prepared);
     }
 
-    /// Drops what is prepared, before this machine is cloned; the next call prepares more. A ring's leased node number is released. Errors: closed;
-    /// of a ring store_unreachable, lease_exhausted.
+    /// Drops the prefetched numbers, before a machine is cloned. The next call fetches more. A ring's leased node
+    /// number is released. Errors: closed; of a ring store_unreachable, lease_exhausted.
     outcome<void> discard() const { return detail::done(frazil_numbers_discard(handle_.get())); }
 
-    /// As discard(), waiting at most so long; what was prepared is dropped in any case. Errors: also would_block.
+    /// Drops the prefetched numbers in any case, and waits for the store of a ring no longer than a limit. Errors: also would_block.
     outcome<void> discard_for(wait_arg max_wait) const {
         return detail::done(frazil_numbers_discard_for(handle_.get(), max_wait.ms()));
     }
 
-    /// What went wrong last while numbers were prepared, although there may be some; nothing when all is well.
-    /// Errors: closed.
+    /// The last failure of the prefetch. Empty if there is none. There may be numbers all the same. Errors: closed.
     outcome<std::optional<error>> last_error() const {
         frazil_status last_status = FRAZIL_OK;
         const char *text = "";
@@ -1025,7 +1029,7 @@ protected:
 };
 
 /// Increasing numbers from ranges of a tag that a store hands out: `segment orders{"orders store=local"}`. The next
-/// range is fetched before the present one is used up.
+/// range is fetched before the current one is used up.
 class segment : public numbers {
 public:
 #ifndef FRAZIL_NO_EXCEPTIONS
@@ -1033,10 +1037,11 @@ public:
     explicit segment(text_arg spec) : segment(open(spec).value()) {}
 #endif
 
-    /// Opens a tag, and waits for the first range up to the spec's `wait`. Errors: as frazil_segment_open().
+    /// Opens a segment: increasing numbers from ranges of a tag. Waits for the first range up to the spec's `wait`.
+    /// Errors: as frazil_segment_open().
     static result<segment> open(text_arg spec) { return opened<segment>(std::move(spec), frazil_segment_open); }
 
-    /// As open, waiting at most so long. A range that takes longer is fetched in the background.
+    /// Opens a segment, waiting no longer than a limit. A range that takes longer is fetched in the background.
     static result<segment> open_for(text_arg spec, wait_arg max_wait) {
         return opened<segment>(std::move(spec), max_wait, frazil_segment_open_for);
     }
@@ -1046,7 +1051,7 @@ private:
     explicit segment(adopted raw) : numbers(raw) {}
 };
 
-/// Single numbers of a tag from two stores or more in turn, alive while one store is.
+/// Single numbers of a tag from several stores in turn. One reachable store is enough.
 class tickets : public numbers {
 public:
 #ifndef FRAZIL_NO_EXCEPTIONS
@@ -1054,10 +1059,11 @@ public:
     explicit tickets(text_arg spec) : tickets(open(spec).value()) {}
 #endif
 
-    /// Opens a tag; the stores are asked when a number is. Errors: as frazil_tickets_open().
+    /// Opens tickets: single numbers of a tag from several stores in turn. The stores are asked when a number is
+    /// needed. Errors: as frazil_tickets_open().
     static result<tickets> open(text_arg spec) { return opened<tickets>(std::move(spec), frazil_tickets_open); }
 
-    /// As open, which does not wait: for the sake of one shape.
+    /// Opens tickets like open, which never waits. For generic code.
     static result<tickets> open_for(text_arg spec, wait_arg max_wait) {
         return opened<tickets>(std::move(spec), max_wait, frazil_tickets_open_for);
     }
@@ -1075,16 +1081,16 @@ public:
     explicit buffered(text_arg spec) : buffered(open(spec).value()) {}
 #endif
 
-    /// Opens a generator, and fills its ring as far as the spec's `empty` leaves time for. Errors: as
-    /// frazil_buffered_open().
+    /// Opens a generator and a ring of its prefetched IDs. Fills the ring as far as the spec's `empty` allows. Errors:
+    /// as frazil_buffered_open().
     static result<buffered> open(text_arg spec) { return opened<buffered>(std::move(spec), frazil_buffered_open); }
 
-    /// As open, waiting at most so long; would_block when the generator takes longer.
+    /// Opens a ring, waiting no longer than a limit; would_block if the generator takes longer.
     static result<buffered> open_for(text_arg spec, wait_arg max_wait) {
         return opened<buffered>(std::move(spec), max_wait, frazil_buffered_open_for);
     }
 
-    /// The layout of the IDs. Errors: only wrong_type, of a moved-from one.
+    /// The layout of a ring's IDs. Errors: only wrong_type, of a moved-from one.
     outcome<frazil::layout> layout() const { return layout_of_ids(); }
 
 private:
@@ -1106,7 +1112,7 @@ public:
     explicit object_id(text_arg text) : object_id(parse(text).value()) {}
 #endif
 
-    /// A new one of this second, never the same twice in a process; a forked child has another random part.
+    /// A new ObjectId of this second. Never the same twice in a process; a forked child has another random part.
     /// Errors: before_epoch, layout_expired.
     static outcome<object_id> make() {
         object_id id;
@@ -1114,7 +1120,7 @@ public:
         return detail::give(status, id);
     }
 
-    /// From 24 hexadecimal digits of either case. Errors: id_invalid.
+    /// Parses 24 hexadecimal digits of either case. Errors: id_invalid.
     static result<object_id> parse(text_arg text) {
         if (text.holds_nul()) return detail::nul_error(errc::id_invalid);
         object_id id;
@@ -1123,7 +1129,7 @@ public:
         return id;
     }
 
-    /// The smallest one of the second that holds an instant. Errors: before_epoch, layout_expired.
+    /// The smallest ObjectId of the second at an instant. Errors: before_epoch, layout_expired.
     static outcome<object_id> min_id(time_arg time) {
         object_id id;
         const frazil_status status = frazil_object_id_min_id(time.unix_ms(), id.bytes_.data());
@@ -1147,10 +1153,10 @@ public:
         return text;
     }
 
-    /// The second in which it was made.
+    /// The second in which the ObjectId was made.
     time_point time() const { return detail::instant(decode().unix_ms); }
 
-    /// The 40 bits that differ between processes.
+    /// The 40 random bits of the process.
     std::uint64_t random() const { return decode().random; }
 
     /// The counter within the process, 24 bits.
@@ -1193,7 +1199,7 @@ public:
     explicit uuid(text_arg text) : uuid(parse(text).value()) {}
 #endif
 
-    /// From 8-4-4-4-12 hexadecimal digits of either case, also in braces or after "urn:uuid:", or from 32 digits
+    /// Parses 8-4-4-4-12 hexadecimal digits of either case, also in braces or after "urn:uuid:", or from 32 digits
     /// without hyphens. Errors: id_invalid.
     static result<uuid> parse(text_arg text) {
         if (text.holds_nul()) return detail::nul_error(errc::id_invalid);
@@ -1241,8 +1247,8 @@ inline outcome<uuid> uuid4() {
     return detail::give(status, uuid(bytes));
 }
 
-/// A new version 7 UUID: the time in ms, then random bits. Strictly increasing within a process over all threads,
-/// also after the clock went back. Errors: before_epoch, layout_expired.
+/// A new version 7 UUID: the time in milliseconds, then random bits. Strictly increasing within a process over all
+/// threads, also after the clock went back. Errors: before_epoch, layout_expired.
 inline outcome<uuid> uuid7() {
     uuid::bytes_type bytes{};
     const frazil_status status = frazil_uuid7(bytes.data());

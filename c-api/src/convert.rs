@@ -16,8 +16,8 @@ pub extern "C" fn frazil_version() -> *const c_char {
 /// Checks whether the library serves a program that was compiled with the frazil.h of a version:
 /// `frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH)`.
 ///
-/// It does when the major version is the same, below 1.0 the minor one too, and the header is not
-/// newer; else FRAZIL_OUT_OF_RANGE, whose text names both versions. frazil.hpp calls it before it opens.
+/// FRAZIL_OK if the major version is the same (below 1.0 the minor one, too) and the header is not
+/// newer; otherwise FRAZIL_OUT_OF_RANGE, whose text names both versions. frazil.hpp calls it before it opens.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_version_check(major: i32, minor: i32, patch: i32) -> frazil_status {
     guard_short(|| {
@@ -37,10 +37,11 @@ pub extern "C" fn frazil_version_check(major: i32, minor: i32, patch: i32) -> fr
     })
 }
 
-/// Writes an ID as text of a fixed width, which sorts like the number.
+/// An ID as text of a fixed width, which sorts like the number.
 ///
-/// `format` is FRAZIL_DECIMAL, FRAZIL_BASE62, FRAZIL_BASE32 or FRAZIL_HEX. FRAZIL_ID_TEXT_SIZE bytes
-/// hold every form with its NUL; a smaller buffer is FRAZIL_OUT_OF_RANGE, and so is another format.
+/// `format` is FRAZIL_DECIMAL, FRAZIL_BASE62, FRAZIL_BASE32, FRAZIL_HEX or FRAZIL_CHECK.
+/// FRAZIL_ID_TEXT_SIZE bytes hold every form with its NUL; a smaller buffer is FRAZIL_OUT_OF_RANGE,
+/// and so is another format.
 /// A negative ID is FRAZIL_ID_INVALID. In JSON an ID is the number in quotes, "%lld": FRAZIL_DECIMAL
 /// pads it with zeros.
 #[unsafe(no_mangle)]
@@ -54,15 +55,27 @@ pub unsafe extern "C" fn frazil_id_format(id: i64, format: i32, buffer: *mut c_c
     })
 }
 
-/// Reads what frazil_id_format() writes; in decimal also the number without leading zeros.
+/// Parses the text of an ID. Accepts the texts of frazil_id_format(), and decimal without leading zeros.
 ///
-/// FRAZIL_ID_INVALID for a wrong length, a bad character, or a number above 2^63 - 1.
+/// FRAZIL_ID_INVALID for a wrong length, a bad character, a wrong check symbol, or a number above
+/// 2^63 - 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_id_parse(text: *const c_char, format: i32, id: *mut i64) -> frazil_status {
+    // SAFETY: as this function's caller guarantees.
+    unsafe { frazil_id_parse_prefixed(text, c"".as_ptr(), format, id) }
+}
+
+/// Parses the text of an ID after a prefix. The prefix is one such as "order_", in either case.
+///
+/// FRAZIL_ID_INVALID as for frazil_id_parse(), and for another prefix, none, or two.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_id_parse_prefixed(text: *const c_char, prefix: *const c_char, format: i32, id: *mut i64) -> frazil_status {
     guard_short(|| {
         // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
-        let (text, id) = unsafe { (string("text", text, ErrorKind::IdInvalid)?, Out::new("id", id)?) };
-        id.write(Id::parse(text, text_format(format)?)?.get());
+        let text = unsafe { string("text", text, ErrorKind::IdInvalid)? };
+        // SAFETY: as above.
+        let (prefix, id) = unsafe { (string("prefix", prefix, ErrorKind::IdInvalid)?, Out::new("id", id)?) };
+        id.write(Id::parse_prefixed(text, prefix, text_format(format)?)?.get());
         Ok(())
     })
 }
@@ -85,7 +98,7 @@ pub(crate) unsafe fn reference<'a, T>(name: &str, pointer: *const T) -> Result<&
 /// Returns the object that an argument points to, which no other thread uses now.
 ///
 /// # Safety
-/// The pointer is NULL, or valid for `'a` and nobody else's.
+/// The pointer is NULL, or valid for `'a` and used by no other code.
 #[inline]
 pub(crate) unsafe fn reference_mut<'a, T>(name: &str, pointer: *mut T) -> Result<&'a mut T> {
     // SAFETY: NULL gives None; anything else is valid, as the caller guarantees.
@@ -105,7 +118,7 @@ impl<T> Out<T> {
 
     #[inline]
     pub(crate) fn write(self, value: T) {
-        // SAFETY: `new` was promised a valid pointer, and C's variables hold nothing to drop.
+        // SAFETY: the caller of `new` guarantees a valid pointer, and C's variables need no drop.
         unsafe { self.0.write(value) }
     }
 }
@@ -125,7 +138,7 @@ pub(crate) unsafe trait Filled {
 /// `filled!(name, last: type)`: a struct whose first version ends with that field.
 macro_rules! filled {
     ($name:ident, $last:ident: $type:ty) => {
-        // SAFETY: those that name themselves here are `repr(C)`, of plain values.
+        // SAFETY: the structs for which this macro is used are `repr(C)`, with plain values.
         unsafe impl $crate::convert::Filled for $name {
             const NAME: &'static str = stringify!($name);
             const FIRST_SIZE: usize = (std::mem::offset_of!($name, $last) + size_of::<$type>()).next_multiple_of(align_of::<$name>());
@@ -134,14 +147,14 @@ macro_rules! filled {
 }
 pub(crate) use filled;
 
-/// An out-parameter with the size that it has for the caller.
+/// An out-parameter with the size that the caller's version of the struct has.
 pub(crate) struct SizedOut<T> {
     place: Out<T>,
     size: usize,
 }
 
 impl<T: Filled> SizedOut<T> {
-    /// No struct is as large: whatever passes more has mistaken something.
+    /// An upper bound for the size of a struct; a larger argument is a mistake.
     const LARGEST: usize = 4096;
 
     /// # Safety
@@ -156,10 +169,10 @@ impl<T: Filled> SizedOut<T> {
         Err(Error::new(ErrorKind::OutOfRange, why))
     }
 
-    /// Writes what both sides know. A larger struct's further fields are left as they were.
+    /// Writes the fields that both sides know. A larger struct's further fields are left as they were.
     pub(crate) fn write(self, value: T) {
         let known = self.size.min(size_of::<T>());
-        // SAFETY: `new` was promised that number of bytes, and bytes have no alignment; the value's are its own.
+        // SAFETY: the caller of `new` guarantees that number of bytes, which have no alignment; the value does not overlap them.
         unsafe { self.place.0.cast::<u8>().copy_from_nonoverlapping((&raw const value).cast(), known) };
     }
 }
@@ -186,7 +199,7 @@ impl TextOut {
     pub(crate) fn write(self, id: Id) {
         const LONGEST: usize = 19;
         if self.size >= LONGEST {
-            // Into the caller's memory: a copy of bytes that have just been written costs as much as the digits do.
+            // Encoded in the caller's memory, because copying bytes that were just written costs as much as the digits.
             // SAFETY: there is room for the longest text, and bytes have no alignment.
             id.encode(self.format, unsafe { &mut *self.buffer.cast::<[u8; LONGEST]>() });
         } else {
@@ -230,7 +243,7 @@ pub(crate) unsafe fn string<'a>(name: &str, pointer: *const c_char, kind: ErrorK
     bytes.to_str().map_err(|error| Error::new(kind, format!("{name} is not UTF-8 at byte {}", error.valid_up_to())))
 }
 
-/// A format's number is its place in the core's list.
+/// Returns the format at an index of the core's list.
 #[inline]
 pub(crate) fn text_format(number: i32) -> Result<TextFormat> {
     usize::try_from(number).ok().and_then(|at| TextFormat::ALL.get(at)).copied().ok_or_else(|| no_format(number))
@@ -263,7 +276,7 @@ mod tests {
     const ALL: Grown = Grown { first: u64::from_ne_bytes([1; 8]), later: u64::from_ne_bytes([2; 8]) };
 
     #[test]
-    fn a_struct_is_filled_as_far_as_both_sides_know_it() {
+    fn struct_gets_the_fields_that_both_sides_know() {
         for (size, first, later) in [(8, 8, 0), (12, 8, 4), (16, 8, 8), (17, 8, 8), (32, 8, 8)] {
             // Also where nothing is aligned.
             for offset in 0..8 {
@@ -277,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_no_version_has_is_refused() {
+    fn unknown_struct_size_is_refused() {
         let mut place = Grown { first: 0, later: 0 };
         for size in [0, 1, 7, 4097, usize::MAX] {
             // SAFETY: nothing is written.

@@ -1,4 +1,4 @@
-//! The core's error as a status and a text of the thread, and the guard that lets no panic out.
+//! The core's error as a status and a text of the thread, and the guard that catches panics.
 
 use frazil_core::bindings::Uncancelled;
 use frazil_core::{Error, ErrorKind, Result};
@@ -30,8 +30,8 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> frazil_status {
     guard_short(body)
 }
 
-/// Guards a body that comes to no cancellation point of POSIX, or defers cancellation itself: for the hot calls, whose price that would
-/// be many times over.
+/// Guards a body that reaches no cancellation point of POSIX, or defers cancellation itself. Made for hot calls, because deferring costs
+/// many times as much as they do.
 #[inline]
 pub(crate) fn guard_short(body: impl FnOnce() -> Result<()>) -> frazil_status {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -45,7 +45,7 @@ pub(crate) fn guard_short(body: impl FnOnce() -> Result<()>) -> frazil_status {
 fn fail(error: &Error) -> frazil_status {
     let retry_after_ms = error.retry_after_ms().map_or(UNKNOWN, |ms| i64::try_from(ms).unwrap_or(i64::MAX));
     let last = Last { message: c_string(error.to_string()), retry_after_ms };
-    // A thread that is ending has no place left for the text; the status is returned all the same.
+    // An ending thread has no storage for the text; the status is still returned.
     let _ = LAST.try_with(|place| *place.borrow_mut() = last);
     error.kind().code()
 }
@@ -53,7 +53,7 @@ fn fail(error: &Error) -> frazil_status {
 /// An error that is returned as data: its number, or FRAZIL_OK, and its text in the thread's storage.
 pub(crate) fn status_and_text(place: &'static LocalKey<RefCell<CString>>, error: Option<&Error>) -> (frazil_status, *const c_char) {
     let text = c_string(error.map(ToString::to_string).unwrap_or_default());
-    // A thread that is ending has no place left for the text; the status is returned all the same.
+    // An ending thread has no storage for the text; the status is still returned.
     let kept = place.try_with(|place| {
         place.replace(text);
         place.borrow().as_ptr()
@@ -66,16 +66,16 @@ pub(crate) fn c_string(text: String) -> CString {
     CString::new(text.replace('\0', "\\0")).expect("no NUL is left")
 }
 
-/// The message of this thread's last call that failed, for people: it names the argument, the
-/// value and what is allowed. Never NULL; empty before the first failure. UTF-8, valid until this
+/// The message of this thread's last failed call. It names the argument, the
+/// value and the allowed values. Never NULL; empty before the first failure. UTF-8, valid until this
 /// thread's next call that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_last_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().message.as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// In how many milliseconds this thread's last call that failed can succeed, rounded up; -1 where
-/// that is not known. FRAZIL_WOULD_BLOCK, FRAZIL_EXHAUSTED and FRAZIL_CLOCK_BACK know it.
+/// The milliseconds after which this thread's last failed call can succeed, rounded up; -1 if that
+/// is unknown. FRAZIL_WOULD_BLOCK, FRAZIL_EXHAUSTED and FRAZIL_CLOCK_BACK know it.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_retry_after_ms() -> i64 {
     LAST.try_with(|last| last.borrow().retry_after_ms).unwrap_or(UNKNOWN)

@@ -1,4 +1,4 @@
-//! Events that an operator wants to see: a lease that fails, a clock that went back.
+//! Events for operators: a lease that fails, a clock that went back.
 #![allow(non_camel_case_types)]
 
 use crate::convert::max_wait;
@@ -10,22 +10,22 @@ use std::ptr;
 /// A part of an event, for programs.
 #[repr(C)]
 pub struct frazil_event_field {
-    /// Its name, which stays.
+    /// Its name, which never changes.
     pub name: *const c_char,
     /// Its value; an instant is RFC 3339 in UTC.
     pub value: *const c_char,
 }
 
-/// Something that happened to the generators of this process: frazil_on_event(). Its texts are UTF-8, hold no secret, and are valid during the
+/// An event of the generators of this process: frazil_on_event(). Its texts are UTF-8, contain no secret, and are valid during the
 /// call of the hook. A later version may add fields at the end.
 #[repr(C)]
 pub struct frazil_event {
-    /// True if somebody should look; false for good news.
+    /// True for a warning or an error; false for information.
     pub is_warning: bool,
     /// The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.recovered", "lease.lost", "store.changed",
-    /// "clock.rollback", "layout.ending" or "node.unguarded". These names stay.
+    /// "clock.rollback", "layout.ending" or "node.unguarded". These names never change.
     pub name: *const c_char,
-    /// A text for people; its wording may change.
+    /// A readable text, whose wording may change.
     pub text: *const c_char,
     /// The parts of the text: "store", "namespace", "node", "until", "since", "code" and others.
     pub fields: *const frazil_event_field,
@@ -36,16 +36,17 @@ pub struct frazil_event {
 /// A callback of frazil_on_event(): it receives the event and the pointer that was given there.
 pub type frazil_event_hook = Option<unsafe extern "C" fn(event: *const frazil_event, data: *mut c_void)>;
 
-/// Calls a function for every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event
-/// after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on the thread that waits. A later
-/// hook takes its place. NULL: none; with the `data` of a hook, that one is taken away, and not a later one. Then this waits up to 5 s for
-/// calls that are under way; after that, what the hook uses may be freed. FRAZIL_WOULD_BLOCK where a call has not returned by then. The hook may
-/// take itself away, and its own call is not waited for. A forked child has its parent's hook, and gets its own events.
+/// Registers a callback for every event of the process. It is called under no lock, and may call frazil: on a thread of
+/// frazil's own, one event after the other; "lease.waiting", the reason for an opening that takes longer than a second,
+/// on the thread that waits. A later callback replaces it. NULL removes the callback; with the `data` of a callback, only
+/// that one is removed. Removal waits up to 5 s for running calls; after that, the data of the callback may be freed.
+/// FRAZIL_WOULD_BLOCK if a call has not returned by then. A callback may remove itself, and does not wait for its own
+/// call. A forked child has its parent's callback, and gets its own events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_on_event(hook: frazil_event_hook, data: *mut c_void) -> frazil_status {
-    /// The user's pointer, of which the header says that several threads may use it.
+    /// The user's pointer. The header states that several threads may use it.
     struct Data(*mut c_void);
-    // SAFETY: only the hook uses it, which is made for that.
+    // SAFETY: only the callback uses it, which may run on any thread.
     unsafe impl Send for Data {}
     // SAFETY: as above.
     unsafe impl Sync for Data {}
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn frazil_on_event(hook: frazil_event_hook, data: *mut c_v
         };
         frazil_core::bindings::on_event_of(owner, move |event| {
             let data = &data;
-            // SAFETY: the caller's function, with what it wants; what is shown to it lives until it returns.
+            // SAFETY: it is the caller's function with its data, and the event lives until it returns.
             with_event(event, |event| unsafe { hook(event, data.0) });
         });
         Ok(())

@@ -1,4 +1,4 @@
-//! Layouts: parse, describe, take IDs apart, put them together.
+//! Layouts: parse, describe, decode and compose IDs.
 #![allow(non_camel_case_types)]
 
 use crate::convert::{Out, SizedOut, filled, null, reference, string};
@@ -50,7 +50,7 @@ filled!(frazil_layout_info, field_count: usize);
 /// The parts of an ID: frazil_layout_decode(). A node field: frazil_layout_decode_field().
 #[repr(C)]
 pub struct frazil_parts {
-    /// The ID that was taken apart.
+    /// The ID that was decoded.
     pub id: i64,
     /// The instant at which the ID's tick starts, in Unix ms.
     pub unix_ms: i64,
@@ -76,7 +76,7 @@ pub struct frazil_field {
     pub value: u64,
 }
 
-/// Parses a layout's text or a preset's name; the handle is the caller's to free.
+/// Parses a layout's text or a preset's name. The caller frees the handle.
 ///
 /// For example "twitter", or "time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01".
 /// FRAZIL_LAYOUT_INVALID when it cannot exist, and why; FRAZIL_SPEC or FRAZIL_OUT_OF_RANGE for an
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn frazil_layout_free(layout: *mut frazil_layout) {
     });
 }
 
-/// The canonical text, which parses to the same layout; valid until the layout is freed.
+/// The canonical text, which parses to the same layout. Valid until the layout is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_text(layout: *const frazil_layout, text: *mut *const c_char) -> frazil_status {
     guard_short(|| {
@@ -136,7 +136,8 @@ pub unsafe extern "C" fn frazil_layout_describe(layout: *const frazil_layout, in
     })
 }
 
-/// The name and the width of a node field; index 0 is the most significant one.
+/// The node fields and their widths in bits, from the most significant. Writes the field of an index; 0 is the most
+/// significant one.
 ///
 /// The name is valid until the layout is freed. FRAZIL_OUT_OF_RANGE from field_count on.
 #[unsafe(no_mangle)]
@@ -170,7 +171,7 @@ pub unsafe extern "C" fn frazil_layout_equal(a: *const frazil_layout, b: *const 
     })
 }
 
-/// Takes an ID apart: `frazil_layout_decode(layout, id, &parts, sizeof parts)`.
+/// Decodes an ID. Call `frazil_layout_decode(layout, id, &parts, sizeof parts)`.
 ///
 /// FRAZIL_ID_INVALID when it is negative, or has more bits than the layout; FRAZIL_OUT_OF_RANGE for a size
 /// that no version of the struct has.
@@ -199,7 +200,7 @@ pub unsafe extern "C" fn frazil_layout_decode(
 
 /// One node field of an ID.
 ///
-/// FRAZIL_UNKNOWN_KEY for a field that the layout has not; FRAZIL_ID_INVALID as in
+/// FRAZIL_UNKNOWN_KEY for a field that the layout does not have; FRAZIL_ID_INVALID as in
 /// frazil_layout_decode().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_decode_field(
@@ -218,21 +219,21 @@ pub unsafe extern "C" fn frazil_layout_decode_field(
     })
 }
 
-/// The value with a name among all node fields; the core refuses a name that the layout has not.
+/// The value of a named node field; the core refuses a name that the layout does not have.
 pub(crate) fn field_of<N: AsRef<str>>(layout: &Layout, fields: impl IntoIterator<Item = (N, u64)>, name: &str) -> Result<u64> {
     let field = layout.node_field(name)?;
     let value = fields.into_iter().find(|(other, _)| other.as_ref() == field.name());
     Ok(value.expect("every node field has a value").1)
 }
 
-/// Puts an ID together: the tick that holds an instant (Unix ms), every node field, a sequence.
+/// Composes an ID of an instant, a sequence and every node field. The instant, in Unix ms, is any within the tick.
 ///
 /// ```c
 /// frazil_field fields[] = {{"datacenter", 11}, {"worker", 26}};
 /// status = frazil_layout_compose(layout, 1656432460105, fields, 2, 0, &id);
 /// ```
 /// FRAZIL_OUT_OF_RANGE when a value does not fit its field (nothing is masked), FRAZIL_UNKNOWN_KEY
-/// for a field that the layout has not, FRAZIL_NODE_MISSING for one that is not given, FRAZIL_SPEC
+/// for a field that the layout does not have, FRAZIL_NODE_MISSING for one that is not given, FRAZIL_SPEC
 /// for one given twice, FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant outside the
 /// layout.
 #[unsafe(no_mangle)]
@@ -269,7 +270,7 @@ pub unsafe extern "C" fn frazil_layout_compose(
     })
 }
 
-/// The smallest ID of the tick that holds an instant (Unix ms): `id >= min_id` in a query.
+/// The smallest ID of the tick at an instant. The instant is in Unix ms. In a query: `id >= min_id`.
 ///
 /// FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant outside the layout.
 #[unsafe(no_mangle)]
@@ -278,7 +279,7 @@ pub unsafe extern "C" fn frazil_layout_min_id(layout: *const frazil_layout, unix
     guard_short(|| unsafe { bound(layout, id, |layout| layout.min_id(unix_ms)) })
 }
 
-/// The largest ID of the tick that holds an instant (Unix ms): `id <= max_id` in a query.
+/// The largest ID of the tick at an instant. The instant is in Unix ms. In a query: `id <= max_id`.
 ///
 /// FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant outside the layout.
 #[unsafe(no_mangle)]

@@ -13,12 +13,12 @@ const UNKNOWN: i64 = -1;
 /// The state of a generator's node number: frazil_snowflake_lease().
 #[repr(C)]
 pub struct frazil_lease {
-    /// True if the number is leased. One that is given without a store is not: it is healthy and has
+    /// True if the number is leased. A fixed number is not: it is healthy and has
     /// no end, and its texts are empty.
     pub leased: bool,
     /// True if the last attempt to reach the store succeeded.
     pub healthy: bool,
-    /// Why it did not: the number of the error, or FRAZIL_OK.
+    /// The number of the error of that attempt, or FRAZIL_OK.
     pub last_status: frazil_status,
     /// The node number: all node fields side by side.
     pub node: u64,
@@ -32,7 +32,7 @@ pub struct frazil_lease {
     /// The namespace, which separates applications in the store; valid until the generator is
     /// freed.
     pub store_namespace: *const c_char,
-    /// The message of last_status, for people; empty with FRAZIL_OK. Valid until this thread's next call of
+    /// The message of last_status; empty with FRAZIL_OK. Valid until this thread's next call of
     /// frazil_snowflake_lease().
     pub last_error: *const c_char,
 }
@@ -43,7 +43,7 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// The node number and the state of its lease: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
+/// The leased node number and the state of its lease. Call `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
 /// store. FRAZIL_OK also for a number that is not leased.
 ///
 /// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has; FRAZIL_FORKED as
@@ -75,10 +75,10 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
     })
 }
 
-/// Gives a leased node number back; the next use takes another. A hook for machines that are about to
-/// be cloned: after it every clone leases another number. IDs still increase.
+/// Releases a leased node number; the next ID leases another. A hook for machines that are about to be cloned: after it
+/// every clone leases another number. IDs still increase.
 ///
-/// FRAZIL_SPEC for a number that is given without a store; FRAZIL_STORE_UNREACHABLE or
+/// FRAZIL_SPEC for a fixed number; FRAZIL_STORE_UNREACHABLE or
 /// FRAZIL_LEASE_EXHAUSTED when the store takes too long.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_release_node(ids: *const frazil_snowflake) -> frazil_status {
@@ -86,25 +86,25 @@ pub unsafe extern "C" fn frazil_snowflake_release_node(ids: *const frazil_snowfl
     unsafe { handle::discard(ids, None) }
 }
 
-/// Does the work of frazil_snowflake_release_node(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where the store has not been
-/// notified yet. The lease has ended in any case.
+/// Releases a leased node number, and waits for the store no longer than a limit. FRAZIL_WOULD_BLOCK if the store has
+/// not been notified yet. Otherwise as frazil_snowflake_release_node(). The lease has ended in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_release_node_for(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     unsafe { handle::discard(ids, Some(max_wait_ms)) }
 }
 
-/// Closes a generator: from now on its calls are FRAZIL_CLOSED, and those that wait in other threads
-/// end with it. The last handle of a leased node number gives the number back, and waits up to 5 s for
-/// the store. Closing twice is harmless.
+/// Closes the handle; the last one releases the node number. From now on its calls are FRAZIL_CLOSED, and those that
+/// wait in other threads end with it. The last handle of a leased node number waits up to 5
+/// s for the store. Closing twice is harmless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     unsafe { handle::close(ids, None) }
 }
 
-/// Closes like frazil_snowflake_close(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where the store has not been
-/// notified yet: that continues in the background.
+/// Closes the handle, and waits for the store no longer than a limit. FRAZIL_WOULD_BLOCK if the store has not been
+/// notified yet, which continues in the background. Otherwise as frazil_snowflake_close().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_close_for(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.

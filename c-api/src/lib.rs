@@ -1,7 +1,6 @@
 //! frazil for C and C++: the functions of `include/frazil.h`. Conversion only; the core decides.
 //!
-//! `README.md` has the conventions; they open the header too. What C passes is as they say, which is
-//! the safety contract of every function here.
+//! `README.md` has the conventions, which the header repeats. They are the safety contract of every function here.
 #![allow(clippy::missing_safety_doc)]
 
 mod convert;

@@ -12,7 +12,7 @@ use std::time::Duration;
 ///
 /// FRAZIL_CLOCK_BACK and FRAZIL_EXHAUSTED as the policies say, FRAZIL_LAYOUT_EXPIRED,
 /// FRAZIL_BEFORE_EPOCH, FRAZIL_CLOCK_NOT_SET and FRAZIL_WOULD_BLOCK under a manual clock,
-/// FRAZIL_FORKED in a child of the process that opened a number given without a store,
+/// FRAZIL_FORKED in a child of the process that opened a fixed number,
 /// FRAZIL_NODE_IN_USE where another process has that number, FRAZIL_CLOSED;
 /// FRAZIL_LEASE_EXHAUSTED when the store was away for longer than the lease reaches.
 #[unsafe(no_mangle)]
@@ -21,17 +21,17 @@ pub unsafe extern "C" fn frazil_snowflake_next(ids: *const frazil_snowflake, id:
     unsafe { handle::next(ids, None, id) }
 }
 
-/// Writes the next ID like frazil_snowflake_next(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK when the policies would
-/// wait longer: see frazil_retry_after_ms().
+/// The next ID, waiting no longer than a limit. FRAZIL_WOULD_BLOCK if the policies would wait longer: see
+/// frazil_retry_after_ms().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_next_for(ids: *const frazil_snowflake, max_wait_ms: i64, id: *mut i64) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
     unsafe { handle::next(ids, Some(max_wait_ms), id) }
 }
 
-/// Fills a buffer with `count` ascending IDs, in as many ticks as that takes.
+/// Fills a buffer with ascending IDs. Takes as many ticks as needed.
 ///
-/// `written` (NULL: not wanted) says how many are there, also after an error. A count of 0 needs no
+/// `written` (or NULL) gets the number of IDs in the buffer, also after an error. A count of 0 needs no
 /// buffer. Fails as frazil_snowflake_next().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_fill(
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn frazil_snowflake_fill_for(
     unsafe { handle::fill(ids, Some(max_wait_ms), buffer, count, written) }
 }
 
-/// `count` ascending IDs, all or nothing: after an error the buffer is as it was.
+/// A batch of ascending IDs: all or nothing. After an error the buffer is unchanged.
 ///
 /// FRAZIL_OUT_OF_RANGE for a count above FRAZIL_MAX_BATCH; frazil_snowflake_fill() takes any. Fails
 /// as frazil_snowflake_next().
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn frazil_local_next(local: *mut frazil_local, id: *mut i6
     })
 }
 
-/// A new ID as text; the format, the buffer and their errors as in frazil_id_format().
+/// The next ID as text of a fixed width. The format, the buffer and the errors are those of frazil_id_format().
 ///
 /// Nothing is minted for a bad buffer. Fails as frazil_snowflake_next().
 #[unsafe(no_mangle)]

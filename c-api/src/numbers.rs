@@ -25,13 +25,12 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Opens a segment, for example "orders store=local": increasing numbers from ranges of a tag that a
-/// store hands out, the next range being fetched before the present one is used up. The handle is the
-/// caller's to free.
+/// Opens a segment: increasing numbers from ranges of a tag. For example "orders store=local". The next range is
+/// fetched before the current one is used up. The handle is the caller's to free.
 ///
 /// Waits for the first range up to the spec's `wait`: 5 s unless it says otherwise.
 ///
-/// FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY and FRAZIL_OUT_OF_RANGE for what the line says;
+/// FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY and FRAZIL_OUT_OF_RANGE for an invalid line;
 /// FRAZIL_SEGMENT_MISMATCH for another `increment` or `offset` than the tag's; FRAZIL_TAG_MISSING where
 /// an operator has to begin a tag; FRAZIL_SEGMENT_EXHAUSTED when no range came in time, or no numbers
 /// are left; FRAZIL_STORE_NOT_BUILT and the other FRAZIL_STORE_ errors.
@@ -42,7 +41,7 @@ pub unsafe extern "C" fn frazil_segment_open(spec: *const c_char, numbers: *mut 
 }
 
 /// Opens like frazil_segment_open(), waiting at most `max_wait_ms`. A range that takes longer is fetched in the
-/// background, and the first call waits for it, or says why there is none.
+/// background, and the first call waits for it, or fails with the reason.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_segment_open_for(
     spec: *const c_char,
@@ -53,10 +52,10 @@ pub unsafe extern "C" fn frazil_segment_open_for(
     guard(|| unsafe { open(Supply::Segment, spec, max_wait(max_wait_ms)?, numbers) })
 }
 
-/// Opens tickets: single numbers of a tag from two stores or more in turn, alive while one store is. The
-/// stores are asked when a number is. The handle is the caller's to free.
+/// Opens tickets: single numbers of a tag from several stores in turn. One reachable store is enough. The stores are
+/// asked when a number is. The handle is the caller's to free.
 ///
-/// FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY and FRAZIL_OUT_OF_RANGE for what the line says,
+/// FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY and FRAZIL_OUT_OF_RANGE for an invalid line,
 /// FRAZIL_STORE_NOT_BUILT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_tickets_open(spec: *const c_char, numbers: *mut *mut frazil_numbers) -> frazil_status {
@@ -64,7 +63,7 @@ pub unsafe extern "C" fn frazil_tickets_open(spec: *const c_char, numbers: *mut 
     guard(|| unsafe { open(Supply::Tickets, spec, Duration::MAX, numbers) })
 }
 
-/// Opens like frazil_tickets_open(), which does not wait: for the sake of one shape.
+/// Opens like frazil_tickets_open(), and has a limit only because the other kinds have one: opening tickets does not wait.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_tickets_open_for(
     spec: *const c_char,
@@ -75,8 +74,8 @@ pub unsafe extern "C" fn frazil_tickets_open_for(
     guard(|| unsafe { open(Supply::Tickets, spec, max_wait(max_wait_ms)?, numbers) })
 }
 
-/// Opens a generator and a ring of its IDs that a thread fills, for example "standard node=7 size=8192".
-/// The handle is the caller's to free.
+/// Opens a generator and a ring of its prefetched IDs. A thread fills the ring. For example "standard node=7
+/// size=8192". The handle is the caller's to free.
 ///
 /// Waits as frazil_snowflake_open(), and for a full ring up to the spec's `empty`: 5 s unless it says otherwise.
 /// Fails as frazil_snowflake_open() and frazil_snowflake_next().
@@ -109,7 +108,7 @@ unsafe fn open(supply: Supply, spec: *const c_char, max_wait: Duration, numbers:
     Ok(())
 }
 
-/// Closes and frees numbers; what was prepared is lost. A ring's leased node number is released, for
+/// Closes and frees numbers; prefetched ones are lost. A ring's leased node number is released, for
 /// which it waits at most 200 ms; the rest continues in the background. NULL is a no-op.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_free(numbers: *mut frazil_numbers) {
@@ -136,9 +135,9 @@ pub unsafe extern "C" fn frazil_numbers_next_for(numbers: *const frazil_numbers,
     unsafe { handle::next(numbers, Some(max_wait_ms), number) }
 }
 
-/// Fills a buffer with `count` numbers, which ascend where they come from one store, and in a ring.
+/// Fills a buffer with numbers. They ascend if they come from one store, and in a ring.
 ///
-/// `written` (NULL: not wanted) says how many are there, also after an error. A count of 0 needs no
+/// `written` (or NULL) gets the number of numbers in the buffer, also after an error. A count of 0 needs no
 /// buffer. Fails as frazil_numbers_next().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_fill(
@@ -165,7 +164,7 @@ pub unsafe extern "C" fn frazil_numbers_fill_for(
     unsafe { handle::fill(numbers, Some(max_wait_ms), buffer, count, written) }
 }
 
-/// `count` numbers, all or nothing: after an error the buffer is as it was, and what was taken is lost.
+/// A batch of numbers: all or nothing. After an error the buffer is unchanged, and numbers taken so far are lost.
 ///
 /// FRAZIL_OUT_OF_RANGE for a count above FRAZIL_MAX_BATCH; frazil_numbers_fill() takes any. Fails as
 /// frazil_numbers_next().
@@ -175,7 +174,7 @@ pub unsafe extern "C" fn frazil_numbers_batch(numbers: *const frazil_numbers, bu
     unsafe { handle::batch(numbers, buffer, count) }
 }
 
-/// The number of prefetched numbers, without those of the range being used. FRAZIL_CLOSED.
+/// The number of prefetched numbers, without those of the current range. FRAZIL_CLOSED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_prepared(numbers: *const frazil_numbers, prepared: *mut u64) -> frazil_status {
     guard(|| {
@@ -186,10 +185,9 @@ pub unsafe extern "C" fn frazil_numbers_prepared(numbers: *const frazil_numbers,
     })
 }
 
-/// The last failure of the prefetch, although there may be numbers: one store of several is
-/// away, for example. `last_status` is the number of that error, or FRAZIL_OK when all is well;
-/// `last_error` says it for people, is empty with FRAZIL_OK, and valid until this thread's next call of
-/// frazil_numbers_last_error().
+/// The last failure of the prefetch. There may be numbers all the same, for example if one store of several is
+/// unreachable. `last_status` is the number of that error, or FRAZIL_OK if there is none; `last_error` is its
+/// message, empty with FRAZIL_OK, and valid until this thread's next call of frazil_numbers_last_error().
 ///
 /// FRAZIL_CLOSED.
 #[unsafe(no_mangle)]
@@ -209,8 +207,8 @@ pub unsafe extern "C" fn frazil_numbers_last_error(
     })
 }
 
-/// Drops what is prepared; the next call prepares more. A hook for machines that are about to be cloned:
-/// after it no clone gives out what another does. A ring's leased node number is released, too.
+/// Drops the prefetched numbers, before a machine is cloned. The next call fetches more. A hook for machines that are
+/// about to be cloned: the clones then hand out different numbers. A ring's leased node number is released, too.
 ///
 /// FRAZIL_CLOSED; for a ring over a lease FRAZIL_STORE_UNREACHABLE or FRAZIL_LEASE_EXHAUSTED when the
 /// store takes too long.
@@ -221,16 +219,16 @@ pub unsafe extern "C" fn frazil_numbers_discard(numbers: *const frazil_numbers) 
 }
 
 /// Does the work of frazil_numbers_discard(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK where a ring's store has not
-/// been notified yet. What was prepared is dropped in any case.
+/// been notified yet. The prefetched numbers are dropped in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_discard_for(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     unsafe { handle::discard(numbers, Some(max_wait_ms)) }
 }
 
-/// Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED; those that
-/// wait in other threads end with it. A ring gives its leased node number back, and waits up to 5 s for
-/// the store. Closing twice is harmless.
+/// Closes the numbers; prefetched ones are lost. From now on their calls are FRAZIL_CLOSED, and those that wait in
+/// other threads end with it. A ring releases its leased node number, and waits up to 5 s for the store. Closing
+/// twice is harmless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
@@ -245,22 +243,21 @@ pub unsafe extern "C" fn frazil_numbers_close_for(numbers: *const frazil_numbers
     unsafe { handle::close(numbers, Some(max_wait_ms)) }
 }
 
-/// The layout of a ring's IDs, as another handle, which the caller frees. FRAZIL_WRONG_TYPE for
-/// a segment and tickets: their numbers have none.
+/// The layout of a ring's IDs. Returns another handle, which the caller frees. FRAZIL_WRONG_TYPE for a segment and
+/// tickets: their numbers have none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_layout(numbers: *const frazil_numbers, layout: *mut *mut frazil_layout) -> frazil_status {
     guard(|| {
         // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.
         let (numbers, layout) = unsafe { (&reference("numbers", numbers)?.numbers, Out::new("layout", layout)?) };
         let refuse =
-            || Error::new(ErrorKind::WrongType, format!("numbers ({}) is no ring: only a ring's IDs have a layout", numbers.spec()));
+            || Error::new(ErrorKind::WrongType, format!("numbers ({}) is not a ring: only a ring's IDs have a layout", numbers.spec()));
         layout.write(frazil_layout::handle(numbers.snowflake().ok_or_else(refuse)?.layout().clone()));
         Ok(())
     })
 }
 
-/// The canonical spec line, which shows no value of an environment variable; valid until the numbers are
-/// freed.
+/// The canonical spec line. It shows no value of an environment variable, and is valid until the numbers are freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_spec(numbers: *const frazil_numbers, spec: *mut *const c_char) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.

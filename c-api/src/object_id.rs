@@ -9,7 +9,7 @@ use std::ffi::c_char;
 /// The parts of an ObjectId: frazil_object_id_decode().
 #[repr(C)]
 pub struct frazil_object_id_parts {
-    /// The second in which it was made, in Unix ms.
+    /// The second in which it was created, in Unix ms.
     pub unix_ms: i64,
     /// The 40 bits that differ between processes.
     pub random: u64,
@@ -23,9 +23,9 @@ pub struct frazil_object_id_parts {
 
 filled!(frazil_object_id_parts, process: u16);
 
-/// Writes a new ObjectId of this second, FRAZIL_OBJECT_ID_SIZE bytes, as MongoDB specifies it.
+/// A new ObjectId of this second. Writes FRAZIL_OBJECT_ID_SIZE bytes, as MongoDB specifies them.
 ///
-/// Never the same twice in a process; the random part is drawn once in each process, and anew in a forked
+/// Never repeats one in a process. The random part is drawn once in each process, and again in a forked
 /// child. FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for a clock before 1970-01-01 or after
 /// 2106-02-07T06:28:15Z; FRAZIL_INTERNAL when the operating system gives no random bytes.
 #[unsafe(no_mangle)]
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn frazil_object_id_parse(text: *const c_char, id: *mut u8
     })
 }
 
-/// Takes an ObjectId apart: `frazil_object_id_decode(id, &parts, sizeof parts)`.
+/// Decodes an ObjectId: `frazil_object_id_decode(id, &parts, sizeof parts)`.
 ///
 /// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
 #[unsafe(no_mangle)]
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn frazil_object_id_decode(id: *const u8, parts: *mut fraz
     })
 }
 
-/// The smallest ObjectId of the second that holds an instant in Unix ms: `_id >= min_id` in a query.
+/// The smallest ObjectId of the second at an instant. The instant is in Unix ms. In a query: `_id >= min_id`.
 ///
 /// FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant before 1970-01-01 or after
 /// 2106-02-07T06:28:15Z.
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn frazil_object_id_min_id(unix_ms: i64, id: *mut u8) -> f
     guard_short(|| unsafe { write(id, || ObjectId::min_id(unix_ms)) })
 }
 
-/// The largest ObjectId of the second that holds an instant in Unix ms: `_id <= max_id` in a query.
+/// The largest ObjectId of the second at an instant. The instant is in Unix ms. In a query: `_id <= max_id`.
 ///
 /// FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant before 1970-01-01 or after
 /// 2106-02-07T06:28:15Z.
@@ -107,7 +107,7 @@ unsafe fn id_in(id: *const u8) -> Result<ObjectId> {
 }
 
 /// # Safety
-/// The pointer is NULL or valid for 12 writes.
+/// The pointer is NULL or valid for writes of 12 bytes.
 unsafe fn write(id: *mut u8, make: impl FnOnce() -> Result<ObjectId>) -> Result<()> {
     // SAFETY: as the caller guarantees; bytes have no alignment.
     let id = unsafe { Out::new("id", id.cast::<[u8; 12]>())? };

@@ -1,4 +1,4 @@
-//! Generators: open, free, and what is not hot.
+//! Generators: opening, freeing, and calls that are not hot.
 #![allow(non_camel_case_types)]
 
 use crate::convert::{Out, max_wait, reference, string};
@@ -39,17 +39,16 @@ pub struct frazil_local {
     pub(crate) ids: Local,
 }
 
-/// Opens a generator from a spec line, for example "twitter datacenter=1 worker=7"; the handle is
-/// the caller's to free.
+/// Opens a generator from a spec line. For example "twitter datacenter=1 worker=7". The caller frees the handle.
 ///
-/// NULL for the spec reads the environment variable FRAZIL. A node number that is given without a
+/// NULL for the spec reads the environment variable FRAZIL. A fixed node number without a
 /// store first waits for the next tick (1 ms with most presets, at most 1 s), so that a restart
-/// cannot repeat what the process before it issued. With a store it may wait for a crashed holder or for the
+/// cannot repeat IDs of the process before it. With a store it may wait for a crashed owner or for the
 /// first start on Redis: 105 s at most with the default `window` and a bounded drift, then
 /// FRAZIL_LEASE_EXHAUSTED.
 ///
 /// FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY, FRAZIL_OUT_OF_RANGE, FRAZIL_LAYOUT_INVALID and FRAZIL_ID_INVALID
-/// for what the line says; FRAZIL_NODE_MISSING; FRAZIL_LAYOUT_EXPIRED and FRAZIL_BEFORE_EPOCH for a
+/// for an invalid line; FRAZIL_NODE_MISSING; FRAZIL_LAYOUT_EXPIRED and FRAZIL_BEFORE_EPOCH for a
 /// layout that does not hold now; FRAZIL_CONFLICT when the number is open with other policies;
 /// FRAZIL_FORKED when a parent process has it open; with a store, FRAZIL_NODE_IN_USE,
 /// FRAZIL_NO_FREE_NODE, FRAZIL_LAYOUT_MISMATCH, FRAZIL_CLOCK_SKEW, FRAZIL_STORE_NOT_BUILT and the
@@ -60,8 +59,8 @@ pub unsafe extern "C" fn frazil_snowflake_open(spec: *const c_char, ids: *mut *m
     guard(|| unsafe { open(spec, Duration::MAX, ids) })
 }
 
-/// Opens like frazil_snowflake_open(), waiting at most `max_wait_ms`; FRAZIL_WOULD_BLOCK when the next tick is
-/// further away, or the store takes longer.
+/// Opens a generator, and waits no longer than a limit. FRAZIL_WOULD_BLOCK if the next tick is further away, or the
+/// store takes longer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_open_for(
     spec: *const c_char,
@@ -87,19 +86,20 @@ unsafe fn open(spec: *const c_char, max_wait: Duration, ids: *mut *mut frazil_sn
     Ok(())
 }
 
-/// Closes and frees a generator, waiting for its store for at most 200 ms; the rest continues in the
-/// background. NULL is a no-op.
+/// Closes and frees a generator. Waits for its store for at most 200 ms; the rest continues in the background. NULL is
+/// a no-op.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_free(ids: *mut frazil_snowflake) {
     // SAFETY: it came from `open`, and the caller gives it up.
     unsafe { handle::free(ids) };
 }
 
-/// Makes a handle for one thread, which is the caller's to free. Its IDs are unique, and ascend within it; IDs of other handles lie
-/// between its blocks. What is left of a block when its tick is over is dropped, so no ID is old.
+/// A handle for one thread that claims blocks of IDs. The caller frees the handle. Its IDs are unique, and ascend
+/// within it; IDs of other handles are between its blocks. The rest of a block is dropped at the end of its tick, so no
+/// ID is old.
 ///
 /// Two threads must not use one such handle at once. It is another handle: closing or freeing `ids` does not end it. In a forked
-/// child it leases anew, as `ids` does. frazil_snowflake_fill() is faster still where many IDs are wanted together.
+/// child it leases again, as `ids` does. frazil_snowflake_fill() is still faster for many IDs at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_local(ids: *const frazil_snowflake, local: *mut *mut frazil_local) -> frazil_status {
     guard(|| {
@@ -117,9 +117,8 @@ pub unsafe extern "C" fn frazil_local_free(local: *mut frazil_local) {
     unsafe { handle::free(local) };
 }
 
-/// The number of IDs that could be minted at this instant with no stamp ahead of the clock: with `lag`, the
-/// credit for a burst. Never waits: FRAZIL_WOULD_BLOCK where the lease is used up, and another on its
-/// way.
+/// The number of IDs that could be minted now with no stamp ahead of the clock. With `lag` it is the credit for a
+/// burst. Never waits: FRAZIL_WOULD_BLOCK where the lease is used up, and another on its way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_credit(ids: *const frazil_snowflake, credit: *mut u64) -> frazil_status {
     guard(|| {
@@ -130,7 +129,7 @@ pub unsafe extern "C" fn frazil_snowflake_credit(ids: *const frazil_snowflake, c
     })
 }
 
-/// Sets the time of `clock=manual` to an instant in Unix ms. Backwards is a rollback.
+/// Sets the time of `clock=manual`. The time is an instant in Unix ms. Backwards is a rollback.
 ///
 /// FRAZIL_SPEC without `clock=manual`, FRAZIL_OUT_OF_RANGE outside the years 1 to 9999.
 #[unsafe(no_mangle)]
@@ -139,9 +138,9 @@ pub unsafe extern "C" fn frazil_snowflake_set_time(ids: *const frazil_snowflake,
     guard(|| unsafe { reference("ids", ids)? }.ids.set_time(unix_ms))
 }
 
-/// Never issues an ID at or below this one from now on: `after=` at run time, to take over from another
-/// generator. Every call that begins later, in any thread, gives a larger ID; one that lies below the next
-/// ID changes nothing, except that a sequence number may be skipped.
+/// Prevents IDs at or below this one from now on. Has the effect of `after=` at run time, to take over from another
+/// generator. Every call that begins later, in any thread, gives a larger ID; one that lies below the next ID changes
+/// nothing, except that a sequence number may be skipped.
 ///
 /// FRAZIL_OUT_OF_RANGE for an ID further ahead of the clock than D of `rollback=ahead:D` or
 /// `exhausted=ahead:D`; FRAZIL_ID_INVALID for one that is negative or another layout's,
@@ -165,7 +164,7 @@ pub unsafe extern "C" fn frazil_snowflake_node(ids: *const frazil_snowflake, nod
     })
 }
 
-/// The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout has not;
+/// The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout does not have;
 /// FRAZIL_FORKED and FRAZIL_COPIED as frazil_snowflake_node().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_field(ids: *const frazil_snowflake, name: *const c_char, value: *mut u64) -> frazil_status {
@@ -179,7 +178,7 @@ pub unsafe extern "C" fn frazil_snowflake_field(ids: *const frazil_snowflake, na
     })
 }
 
-/// The layout, as another handle, which the caller frees.
+/// The layout. Returns another handle, which the caller frees.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_layout(ids: *const frazil_snowflake, layout: *mut *mut frazil_layout) -> frazil_status {
     guard(|| {
@@ -190,8 +189,7 @@ pub unsafe extern "C" fn frazil_snowflake_layout(ids: *const frazil_snowflake, l
     })
 }
 
-/// The canonical spec line, which shows no value of an environment variable; valid until the
-/// generator is freed.
+/// The canonical spec line. It shows no value of an environment variable, and is valid until the generator is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_spec(ids: *const frazil_snowflake, spec: *mut *const c_char) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or valid, as frazil.h requires.

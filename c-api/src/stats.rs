@@ -10,16 +10,16 @@ use frazil_core::{Error, ErrorKind, Metric, Stats};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 
-/// The counts of a generator or a segment in this process. A value that means nothing there is 0: what begins with lease_ is a
-/// leased number's, what begins with range_ a segment's, tickets' or a ring's.
+/// The counts of a generator or a segment in this process. Fields that begin with lease_ belong to a
+/// leased number, and those that begin with range_ to a segment, tickets or a ring; elsewhere they are 0.
 #[repr(C)]
 pub struct frazil_stats {
     /// "snowflake", "segment", "tickets" or "buffered".
     pub kind: *const c_char,
-    /// The canonical spec line with which it was opened first; it shows no secret. Valid until this thread's next call that gives
+    /// The canonical spec line of the first opening, without secrets. Valid until this thread's next call that returns
     /// a frazil_stats, or until the visitor returns.
     pub spec: *const c_char,
-    /// IDs issued, or numbers given out: exact when no call is under way, but for the blocks of frazil_local handles.
+    /// IDs issued, or numbers handed out: exact when no call is in progress, except for the blocks of frazil_local handles.
     pub issued: u64,
     /// Calls that waited: for the clock, for a lease, for numbers of a store.
     pub waits: u64,
@@ -31,9 +31,9 @@ pub struct frazil_stats {
     pub refused: u64,
     /// The number of times that the clock went back by a tick or more.
     pub rollbacks: u64,
-    /// The furthest that it went back.
+    /// The largest step back.
     pub largest_rollback_seconds: f64,
-    /// The distance by which the last ID is stamped ahead of the clock.
+    /// The time by which the last ID is ahead of the clock.
     pub drift_seconds: f64,
     /// Ticks that were entered before the clock showed them.
     pub borrowed_ticks: u64,
@@ -47,7 +47,7 @@ pub struct frazil_stats {
     pub lease_node: u64,
     /// The end of what the lease covers, in seconds since 1970; infinite for a disposable number.
     pub lease_bound: f64,
-    /// The time until then.
+    /// The time until that end.
     pub lease_seconds_left: f64,
     /// The number of times that the lease was extended.
     pub lease_renewals: u64,
@@ -63,7 +63,7 @@ pub struct frazil_stats {
     pub range_ready: u64,
     /// The size of the next range that is fetched; 0 for a ring and for tickets.
     pub range_step: u64,
-    /// Calls that found nothing ready.
+    /// Calls that found no prefetched number.
     pub hungry: u64,
 }
 
@@ -114,7 +114,7 @@ fn to_c(stats: &Stats, spec: *const c_char) -> frazil_stats {
 
 fn give(out: SizedOut<frazil_stats>, stats: &Stats) {
     let spec = c_string(stats.spec.clone());
-    // A thread that is ending has no place left for it; what was counted stays.
+    // An ending thread has no storage for the spec; the counts are still returned.
     let kept = SPEC.try_with(|place| {
         place.replace(spec);
         place.borrow().as_ptr()
@@ -122,7 +122,8 @@ fn give(out: SizedOut<frazil_stats>, stats: &Stats) {
     out.write(to_c(stats, kept.unwrap_or(c"".as_ptr())));
 }
 
-/// Writes the counts of a generator in this process, over all its handles: `frazil_snowflake_stats(ids, &stats, sizeof stats)`. Asks no store.
+/// The counts of this process, over all handles. Call `frazil_snowflake_stats(ids, &stats, sizeof stats)`. Asks no
+/// store.
 ///
 /// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
 #[unsafe(no_mangle)]
@@ -135,7 +136,7 @@ pub unsafe extern "C" fn frazil_snowflake_stats(ids: *const frazil_snowflake, st
     })
 }
 
-/// Writes the counts of a segment, tickets or a ring, whose generator is shown by frazil_each_stats() beside it.
+/// The counts of this process, over all handles. The generator of a ring is shown by frazil_each_stats() beside it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_stats(numbers: *const frazil_numbers, stats: *mut frazil_stats, size: usize) -> frazil_status {
     guard(|| {
@@ -162,11 +163,11 @@ pub unsafe extern "C-unwind" fn frazil_each_stats(visitor: frazil_stats_visitor,
         counted = frazil_core::stats().into_iter().map(|stats| (c_string(stats.spec.clone()), stats)).collect();
         Ok(())
     });
-    // No guard is above the visitor: it would take an exception of the program for a panic.
+    // No guard is above the visitor, because it would take an exception of the program for a panic.
     let _uncancelled = Uncancelled::new();
     for (spec, stats) in &counted {
         if let Some(visitor) = visitor {
-            // SAFETY: the caller's function; what is shown to it lives until it returns.
+            // SAFETY: it is the caller's function, and the counts live until it returns.
             unsafe { visitor(&to_c(stats, spec.as_ptr()), data) };
         }
     }

@@ -14,7 +14,7 @@ pub unsafe extern "C" fn frazil_uuid4(uuid: *mut u8) -> frazil_status {
     guard_short(|| unsafe { write(uuid, frazil_core::uuid4) })
 }
 
-/// Writes a new version 7 UUID, FRAZIL_UUID_SIZE bytes: the time in ms, then random bits.
+/// A new version 7 UUID: the time in milliseconds, then random bits. Writes FRAZIL_UUID_SIZE bytes.
 ///
 /// Strictly increasing within a process over all threads, also after the clock went back; a forked child
 /// begins anew. FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for a clock before 1970 or after the year
@@ -51,9 +51,9 @@ pub unsafe extern "C" fn frazil_uuid_parse(text: *const c_char, uuid: *mut u8) -
     })
 }
 
-/// The time in a UUID of version 7, 6 or 1, in Unix ms, rounded down.
+/// The time in a UUID of version 7, 6 or 1. In Unix ms, rounded down.
 ///
-/// FRAZIL_ID_INVALID for another version, which holds no time, and for a time after the year 9999.
+/// FRAZIL_ID_INVALID for another version, which has no time, and for a time after the year 9999.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid_time(uuid: *const u8, unix_ms: *mut i64) -> frazil_status {
     guard_short(|| {

@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// A handle that gives out numbers.
+/// A handle that hands out numbers.
 pub(crate) trait Handle {
     /// The names of the handle, and of the number that it writes, in the header.
     const NAMES: (&str, &str);
@@ -110,7 +110,7 @@ pub(crate) unsafe fn discard<H: Handle>(handle: *const H, max_wait_ms: Option<i6
     guard(|| unsafe { reference(H::NAMES.0, handle)? }.ids().discard_for(limit(max_wait_ms)?))
 }
 
-/// Without a limit it closes in any case, and the rest continues in the background.
+/// Closes a handle. Without a limit, a release that is not finished continues in the background, and is not an error.
 ///
 /// # Safety
 /// The pointer is NULL or valid.
@@ -133,10 +133,10 @@ pub(crate) unsafe fn spec<H: Handle>(handle: *const H, spec: *mut *const c_char)
     })
 }
 
-/// Gives a handle up.
+/// Frees a handle.
 ///
 /// # Safety
-/// The pointer is NULL, or came from `Box::into_raw` and is nobody else's.
+/// The pointer is NULL, or came from `Box::into_raw` and is used by no other code.
 pub(crate) unsafe fn free<H>(handle: *mut H) {
     guard(|| {
         if !handle.is_null() {
@@ -170,7 +170,7 @@ pub(crate) fn uncancelled<T>(max: Duration, call: impl FnOnce(WaitLimit<'_>) -> 
 /// A buffer as a slice of numbers that the caller need not have initialised.
 ///
 /// # Safety
-/// It is NULL, or valid for `count` numbers and nobody else's while the slice is used.
+/// The buffer is NULL, or valid for `count` numbers and used by no other code while the slice is used.
 unsafe fn slice<'a>(buffer: *mut i64, count: usize) -> Result<&'a mut [MaybeUninit<i64>]> {
     check_buffer(buffer, count)?;
     match count {
@@ -180,7 +180,7 @@ unsafe fn slice<'a>(buffer: *mut i64, count: usize) -> Result<&'a mut [MaybeUnin
     }
 }
 
-/// Refuses a buffer that no C array can be.
+/// Refuses a buffer that cannot be a C array of numbers.
 fn check_buffer(buffer: *mut i64, count: usize) -> Result<()> {
     const MOST: usize = isize::MAX as usize / size_of::<i64>();
     if count > MOST {
