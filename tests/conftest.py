@@ -1,4 +1,4 @@
-"""Whatever ends a run of the tests, their servers, processes and folders end too; and which tests go on side by side."""
+"""Shared by all suites: a run that is ended removes its servers, processes and folders. Tests of one store run in one process."""
 
 import itertools
 import os
@@ -13,7 +13,7 @@ COUNT = itertools.count(1)
 
 
 class Apart(subprocess.Popen):
-    """A process that may have fixed node numbers of this one, unless a test has given them a common scope."""
+    """A process with its own scope of fixed node numbers, unless a test has given it a common scope."""
 
     def __init__(self, *args, env=None, **options):
         env = dict(os.environ if env is None else env)
@@ -26,14 +26,14 @@ class Apart(subprocess.Popen):
 def pytest_configure():
     os.environ[SCOPE] = f"pytest-{os.getpid()}"
     subprocess.Popen = Apart
-    # As Ctrl-C does, also where a shell has started the run in the background and lets it ignore that.
+    # Both signals act like Ctrl-C, even if a shell has started the run in the background with the signal ignored.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """The tests of one store go to one process, which starts its server once; all others go wherever there is time."""
+    """Runs the tests of one store in one process, which starts its server once. All other tests run in any process."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByStore(LoadScopeScheduling):

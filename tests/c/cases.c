@@ -48,7 +48,7 @@ CASE(texts) {
     char text[FRAZIL_ID_TEXT_SIZE];
     int64_t id;
     for (size_t i = 0; i < COUNT(VALID_TEXTS); ++i) {
-        for (int32_t format = FRAZIL_DECIMAL; format <= FRAZIL_HEX; ++format) {
+        for (int32_t format = FRAZIL_DECIMAL; format <= FRAZIL_CHECK; ++format) {
             OK(frazil_id_format(VALID_TEXTS[i].id, format, text, sizeof text));
             CHECK(strcmp(text, VALID_TEXTS[i].forms[format]) == 0);
             OK(frazil_id_parse(text, format, &id));
@@ -63,6 +63,18 @@ CASE(texts) {
         STATUS(frazil_id_parse(INVALID_TEXTS[i].text, INVALID_TEXTS[i].format, &id), FRAZIL_ID_INVALID);
         CHECK(id == -5);
     }
+    for (size_t i = 0; i < COUNT(SPELLED_TEXTS); ++i) {
+        const struct prefixed_text *given = &SPELLED_TEXTS[i];
+        OK(frazil_id_parse_prefixed(given->text, given->prefix, given->format, &id));
+        snprintf(text, sizeof text, "%" PRId64, id);
+        CHECK(strcmp(text, given->gives) == 0);
+    }
+    for (size_t i = 0; i < COUNT(REFUSED_TEXTS); ++i) {
+        const struct prefixed_text *given = &REFUSED_TEXTS[i];
+        STATUS(frazil_id_parse_prefixed(given->text, given->prefix, given->format, &id), FRAZIL_ID_INVALID);
+        CHECK(strstr(frazil_last_error(), given->gives) != NULL);
+    }
+    STATUS(frazil_id_parse_prefixed("1", NULL, FRAZIL_DECIMAL, &id), FRAZIL_WRONG_TYPE);
 }
 
 CASE(layouts) {
@@ -138,7 +150,7 @@ CASE(mistakes) {
     }
 }
 
-/* Does what one step says; whether it came out so. */
+/* Does one step of a vector; returns whether the outcome is the vector's. */
 static bool take_step(frazil_snowflake *ids, const struct step *step) {
     static int64_t batch[1 << 17];
     int64_t id = -1;
@@ -179,14 +191,14 @@ CASE(replays) {
 CASE(takeover) {
     for (size_t i = 0; i < COUNT(TAKEOVERS); ++i) {
         const struct takeover *row = &TAKEOVERS[i];
-        frazil_snowflake *opened, *told;
+        frazil_snowflake *opened, *observing;
         frazil_layout *layout;
         frazil_parts parts;
         const char *text;
         char spec[512];
         snprintf(spec, sizeof spec, "%s after=%" PRId64, row->spec, row->last);
         OK(frazil_snowflake_open(spec, &opened));
-        OK(frazil_snowflake_open(row->spec, &told));
+        OK(frazil_snowflake_open(row->spec, &observing));
         OK(frazil_snowflake_layout(opened, &layout));
         OK(frazil_layout_text(layout, &text));
         CHECK(strcmp(text, row->layout) == 0);
@@ -197,14 +209,14 @@ CASE(takeover) {
             OK(frazil_layout_decode_field(layout, row->last, row->fields[j].name, &value));
             CHECK(value == row->fields[j].value);
         }
-        OK(frazil_snowflake_set_time(told, row->unix_ms));
-        OK(frazil_snowflake_observe(told, row->last));
+        OK(frazil_snowflake_set_time(observing, row->unix_ms));
+        OK(frazil_snowflake_observe(observing, row->last));
         for (size_t j = 0; j < row->step_count; ++j) {
             CHECK(take_step(opened, &TAKEOVER_STEPS[row->first_step + j]));
-            CHECK(take_step(told, &TAKEOVER_STEPS[row->first_step + j]));
+            CHECK(take_step(observing, &TAKEOVER_STEPS[row->first_step + j]));
         }
         frazil_layout_free(layout);
-        frazil_snowflake_free(told);
+        frazil_snowflake_free(observing);
         frazil_snowflake_free(opened);
     }
 }
@@ -310,7 +322,7 @@ CASE(async_forms) {
     int64_t both[2], id;
     OK(frazil_snowflake_open("layout='time:31@1s node:4 sequence:1 epoch:2025-01-01' node=3 exhausted=wait:60s", &ids));
     OK(frazil_snowflake_fill(ids, both, 2, NULL));
-    /* One thread waits for the next second; this one is told that it would, and does not. */
+    /* The other thread waits for the next second. This thread gets FRAZIL_WOULD_BLOCK and does not wait. */
     struct waiter waiter = {ids, -1, FRAZIL_OK, false};
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, wait_for_next, &waiter) == 0);
@@ -521,7 +533,7 @@ static void *mint_alone(void *argument) {
     return NULL;
 }
 
-/* Beside others that mint from the generator itself. */
+/* Half of the threads use local handles, the others the generator itself. */
 CASE(local_threads) {
     frazil_snowflake *ids;
     struct worker workers[THREADS];
@@ -538,7 +550,7 @@ CASE(local_threads) {
     frazil_snowflake_free(ids);
 }
 
-/* It is a handle of its own; a child of its process leases anew, or is refused. */
+/* A local handle still mints after its generator is closed and freed. */
 CASE(local_handles) {
     frazil_snowflake *ids;
     frazil_local *local = NULL, *none = NULL;
@@ -585,7 +597,7 @@ CASE(open_for) {
     const char *seconds = "game server=1 detached=true";
     frazil_snowflake *ids = NULL;
     frazil_status status = FRAZIL_OK;
-    /* Once may be just when the second ends. */
+    /* An attempt succeeds if a second ends in it. */
     for (int i = 0; i < 10 && status == FRAZIL_OK; ++i) {
         status = frazil_snowflake_open_for(seconds, 0, &ids);
         if (status == FRAZIL_OK) frazil_snowflake_free(ids);

@@ -22,12 +22,12 @@ using frazil::uuid;
 namespace {
 
 const frazil::time_point NOW{milliseconds(1800000000000)};
-/// Whether a number is held is told after 1.5 x renew.
+/// A process finds out after 1.5 x renew whether another one holds a number.
 const std::string QUICK = " window=4s renew=1s rollback=error";
-/// Two node numbers, and generators that share none.
+/// A layout with two node numbers; generators do not share one.
 const std::string TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory detached=true"
                         " window=8s renew=2s rollback=error";
-const format FORMATS[] = {format::decimal, format::base62, format::base32, format::hex};
+const format FORMATS[] = {format::decimal, format::base62, format::base32, format::hex, format::check};
 
 template <std::size_t N>
 std::vector<std::string> words(const char *const (&says)[N]) {
@@ -62,6 +62,13 @@ CASE(texts) {
     }
     for (const auto &invalid : INVALID_TEXTS) {
         CHECK(refused([&] { (void)frazil::parse_id(invalid.text, static_cast<format>(invalid.format)); }, errc::id_invalid));
+    }
+    for (const auto &given : SPELLED_TEXTS) {
+        CHECK(std::to_string(frazil::parse_id(given.text, static_cast<format>(given.format), given.prefix)) == given.gives);
+    }
+    for (const auto &given : REFUSED_TEXTS) {
+        const auto parse = [&] { (void)frazil::parse_id(given.text, static_cast<format>(given.format), given.prefix); };
+        CHECK(refused(parse, errc::id_invalid, {given.gives}));
     }
 }
 
@@ -110,7 +117,7 @@ CASE(mistakes) {
     }
 }
 
-/// Whether one step comes out as it says.
+/// Runs one step of a vector; returns whether the outcome is the expected one.
 bool comes_out(const snowflake &ids, const step &step) {
     switch (step.kind) {
     case STEP_OPEN:
@@ -142,16 +149,16 @@ CASE(replays) {
 
 CASE(takeover) {
     for (const auto &row : TAKEOVERS) {
-        const snowflake opened(row.spec + std::string(" after=") + std::to_string(row.last)), told(row.spec);
+        const snowflake opened(row.spec + std::string(" after=") + std::to_string(row.last)), observing(row.spec);
         CHECK(opened.layout().text() == row.layout);
         const frazil::parts parts = opened.layout().decode(row.last);
         CHECK(parts.time == frazil::time_point(milliseconds(row.unix_ms)) && parts.sequence == row.sequence);
         for (std::size_t i = 0; i < row.field_count; ++i) CHECK(parts.field(row.fields[i].name) == row.fields[i].value);
-        told.set_time(parts.time);
-        told.observe(row.last);
+        observing.set_time(parts.time);
+        observing.observe(row.last);
         for (std::size_t i = 0; i < row.step_count; ++i) {
             CHECK(comes_out(opened, TAKEOVER_STEPS[row.first_step + i]));
-            CHECK(comes_out(told, TAKEOVER_STEPS[row.first_step + i]));
+            CHECK(comes_out(observing, TAKEOVER_STEPS[row.first_step + i]));
         }
     }
 }
@@ -487,7 +494,7 @@ CASE(lease_info) {
     CHECK(refused([&] { (void)moved.lease(); }, errc::wrong_type));
 }
 
-CASE(lease_close_gives_back) {
+CASE(lease_close_releases) {
     const folder in;
     const snowflake one(in.spec()), two(in.spec());
     const auto node = one.node();
@@ -508,12 +515,12 @@ CASE(lease_close_gives_back) {
     CHECK(in.is_free("release", before));
     CHECK(released.next() > id && !in.is_free("release", released.node()));
 
-    // A generator of static storage is destroyed by exit().
+    // exit() destroys a generator of static storage.
     std::fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
         static const folder &its = in;
-        // After its destructor, which does not wait for long.
+        // This runs after the destructor of `kept`, which may return before the release.
         std::atexit([] { end_child(in_time([] { return its.is_free("static", 7); })); });
         static const snowflake kept(in.spec("namespace=static node=7"));
         (void)kept.next();
@@ -612,7 +619,7 @@ CASE(lease_errors) {
     CHECK(refused(open("window=3s lease=disposable"), errc::spec, {"window", "disposable"}));
     CHECK(refused([] { snowflake ids("standard node=1 window=3s"); }, errc::spec, {"window", "store"}));
 
-    // No server is contacted for it: the address leads nowhere.
+    // The refusal contacts no server: nothing listens at this address.
     CHECK(refused([] { snowflake ids("standard store=redis://203.0.113.1/0 lease=disposable"); }, errc::store_unsuitable, {"203.0.113.1"}));
     const std::string nobody = "standard store=redis://127.0.0.1:1/0 window=4s renew=1s";
     CHECK(refused([&] { snowflake ids(nobody); }, errc::store_unreachable, {"127.0.0.1:1"}));
@@ -621,7 +628,7 @@ CASE(lease_errors) {
     CHECK(refused([&] { snowflake ids("twitter store=" + in.store()); }, errc::layout_mismatch));
     CHECK(refused(open("rollback=error"), errc::conflict));
 
-    // Whoever gave his number back finds that another has it, and is told why; once it is free, the next use has it.
+    // While another owner has the released number, calls fail and name the reason. Once the number is free, the next call leases it again.
     const std::string two = TWO + " namespace=cpp-errors";
     const snowflake first(two), second(two);
     first.release_node();
@@ -647,7 +654,7 @@ CASE(environment) {
     CHECK(ids.node() == 410 && ids.spec() == "standard node=env:CPP_TEST_NODE");
 }
 
-// C++'s options are the keys of the line: in any order, quoted or not, each once.
+// In C++, options are the keys of the spec line: in any order, quoted or not, each once.
 CASE(options) {
     CHECK(snowflake("twitter datacenter=1 worker=7 detached=true").node() == 39);
     CHECK(snowflake("twitter detached='true' worker=\"7\" datacenter=1").node() == 39);
@@ -721,7 +728,7 @@ CASE(wrong_buffers) {
     CHECK(true);
 }
 
-/// What four threads make at once: each one's in its order.
+/// Returns what four threads make at once, each thread's values in order.
 template <typename F>
 auto by_threads(F make) {
     std::vector<std::vector<decltype(make())>> made(4);
@@ -816,13 +823,13 @@ CASE(interop_after_fork) {
         end_child(write(ends[1], own.data(), own.size()) == 60);
     }
     close(ends[1]);
-    char told[61] = "";
-    CHECK(read(ends[0], told, 60) == 60);
+    char received[61] = "";
+    CHECK(read(ends[0], received, 60) == 60);
     close(ends[0]);
     CHECK(ended_well(child));
-    const object_id theirs(std::string(told, 24));
+    const object_id theirs(std::string(received, 24));
     CHECK(theirs.random() != id.random() && object_id::make().random() == id.random());
-    const uuid other(told + 24);
+    const uuid other(received + 24);
     CHECK(!std::equal(other.bytes().begin() + 8, other.bytes().end(), before.bytes().begin() + 8));
     CHECK(before < frazil::uuid7());
 }

@@ -1,5 +1,5 @@
-/* pthread_cancel waits until a call of frazil is over: the library's frames cannot be unwound. Each case runs in a process of its own, which an
-   unwinding would abort. */
+/* pthread_cancel takes effect only after a call of frazil has returned, because the library's frames cannot be unwound. Each case runs in its own
+   process, because an unwinding would abort the process. */
 #define _GNU_SOURCE
 
 #include "helpers.h"
@@ -10,7 +10,7 @@
 #define SLOW "layout='time:31@1s node:31 sequence:1 epoch:2025-01-01' start=zero exhausted=wait:60s"
 
 struct calls {
-    /* 0, or the line of what went wrong. */
+    /* Returns 0, or the line of the failed check. */
     int (*run)(void *data);
     void *data;
     int state, type;
@@ -28,7 +28,7 @@ static void *cancelled_before(void *data) {
     int state = -1, type = -1, other;
     pthread_setcanceltype(calls->type, NULL);
     pthread_setcancelstate(calls->state, NULL);
-    /* With the deferred type it acts at the next cancellation point, of which a wait has many. */
+    /* With the deferred type, the cancellation acts at the next cancellation point. A wait has many. */
     if (calls->type == PTHREAD_CANCEL_DEFERRED) pthread_cancel(pthread_self());
     calls->failed = calls->run(calls->data);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
@@ -40,8 +40,8 @@ static void *cancelled_before(void *data) {
     return NULL;
 }
 
-/* Runs calls in a thread that is cancelled before it makes them: they return as ever, leave the thread's settings as they were, and then it
-   ends. */
+/* Runs calls in a thread that is cancelled before it makes them. The calls return normally and do not change the thread's settings. Then the
+   thread ends. */
 static bool survives(struct calls calls) {
     fflush(stdout);
     pid_t child = fork();
@@ -56,7 +56,7 @@ static bool survives(struct calls calls) {
     return ended_well(child);
 }
 
-/* Both states of a thread, and both types; a thread of the asynchronous type is not cancelled during a call. */
+/* Runs the calls in both cancellation states and types of a thread. A thread of the asynchronous type is not cancelled during a call. */
 static bool survives_all(int (*run)(void *data), void *data) {
     return survives((struct calls){run, data, PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DEFERRED, 0, false}) &&
            survives((struct calls){run, data, PTHREAD_CANCEL_DISABLE, PTHREAD_CANCEL_DEFERRED, 0, false}) &&
@@ -90,7 +90,7 @@ static void *wait_and_return(void *data) {
     return NULL;
 }
 
-/* As it happens in a program: another thread cancels one that waits. */
+/* The usual case of a program: one thread cancels another that waits. */
 CASE(cancel_by_another_thread) {
     fflush(stdout);
     pid_t child = fork();
@@ -139,7 +139,7 @@ static int take_numbers(void *data) {
     char line[300];
     frazil_numbers *orders, *ring, *tickets;
     int64_t number, many[3000];
-    snprintf(line, sizeof line, "orders store=file:%s step=1000", folder->path);
+    snprintf(line, sizeof line, "orders store=file:%s step=1000 wait=60s", folder->path);
     NEED(frazil_segment_open(line, &orders) == FRAZIL_OK && frazil_numbers_next(orders, &number) == FRAZIL_OK);
     NEED(frazil_numbers_fill(orders, many, 3000, NULL) == FRAZIL_OK && frazil_numbers_batch(orders, many, 3000) == FRAZIL_OK);
     NEED(frazil_numbers_discard(orders) == FRAZIL_OK);
@@ -202,7 +202,7 @@ static void *fork_and_wait(void *data) {
     return NULL;
 }
 
-/* A thread of a forked child, while the parent's waits. */
+/* A thread of a forked child is cancelled while the parent's thread waits. */
 CASE(cancel_in_a_forked_child) {
     pthread_t thread;
     pid_t child = -1;
@@ -211,7 +211,7 @@ CASE(cancel_in_a_forked_child) {
     CHECK(ended_well(child));
 }
 
-/* What the wait's hook does is not cancelled either: it runs within the call. */
+/* The wait's hook cannot be cancelled either, because it runs within the call. */
 static void hook(const frazil_event *event, void *data) {
     if (strcmp(event->name, "lease.waiting") != 0) return;
     *(bool *)data = event->text[0] != '\0';
@@ -220,11 +220,11 @@ static void hook(const frazil_event *event, void *data) {
 }
 
 static int wait_for_a_holder(void *data) {
-    bool told = false;
+    bool called = false;
     frazil_snowflake *ids;
-    NEED(frazil_on_event(hook, &told) == FRAZIL_OK);
+    NEED(frazil_on_event(hook, &called) == FRAZIL_OK);
     NEED(frazil_snowflake_open(data, &ids) == FRAZIL_OK);
-    NEED(frazil_on_event(NULL, NULL) == FRAZIL_OK && told);
+    NEED(frazil_on_event(NULL, NULL) == FRAZIL_OK && called);
     frazil_snowflake_free(ids);
     return 0;
 }
@@ -245,7 +245,7 @@ CASE(cancel_a_start_that_waits) {
     close(opened[1]);
     CHECK(read(opened[0], &byte, 1) == 1);
     close(opened[0]);
-    /* Killed, because under valgrind an end of its own takes as long as the window where the machine is busy. */
+    /* The child is killed, because under valgrind on a busy machine a normal exit can take as long as the window. */
     CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
     CHECK(survives((struct calls){wait_for_a_holder, line, PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DEFERRED, 0, false}));
     remove_folder(folder);

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-/* No bool: GCC's UBSan reads one once, and then never again. */
+/* Not a bool, because code of GCC's UBSan reads a volatile bool only once. */
 static volatile int asks;
 
 static void *ask_first(void *data) {
@@ -16,7 +16,8 @@ static void *ask_first(void *data) {
     return NULL;
 }
 
-/* A process's first question about errors, in one thread, while another one forks: the child does not wait for the thread that it has not. */
+/* One thread makes the process's first use of the error table while another thread forks. The child must not wait for the first thread, which it
+   does not have. */
 CASE(error_table_after_fork) {
     fflush(stdout);
     for (int i = 0; i < 64; ++i) {
@@ -53,7 +54,7 @@ CASE(error_table) {
     }
 }
 
-/* What a forked child is told by a generator of its parent. */
+/* The status that a forked child gets from a generator of its parent. */
 static frazil_status status_in_child(frazil_snowflake *ids) {
     fflush(stdout);
     pid_t child = fork();
@@ -64,7 +65,7 @@ static frazil_status status_in_child(frazil_snowflake *ids) {
     return ended_well(child) ? FRAZIL_FORKED : FRAZIL_OK;
 }
 
-/* What a process is told that was copied. */
+/* The status that a copied process gets. */
 static frazil_status status_in_copy(void) {
     fflush(stdout);
     pid_t child = fork();
@@ -180,7 +181,7 @@ CASE(environment) {
     frazil_snowflake_free(ids);
 }
 
-/* C's options are the keys of the line: in any order, quoted or not, each once. */
+/* In C, options are the keys of the spec line: in any order, quoted or not, each once. */
 CASE(options) {
     static const char *const same[] = {
         "twitter datacenter=1 worker=7 start=zero detached=true",
@@ -312,7 +313,7 @@ CASE(out_of_range) {
     STATUS(frazil_snowflake_batch(ids, &id, FRAZIL_MAX_BATCH + 1), FRAZIL_OUT_OF_RANGE);
     CHECK(error_has("16777216"));
 
-    const int32_t formats[] = {-1, 4, INT32_MAX, INT32_MIN};
+    const int32_t formats[] = {-1, FRAZIL_CHECK + 1, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < COUNT(formats); ++i) {
         STATUS(frazil_snowflake_text(ids, formats[i], text, sizeof text), FRAZIL_OUT_OF_RANGE);
         STATUS(frazil_id_format(1, formats[i], text, sizeof text), FRAZIL_OUT_OF_RANGE);
@@ -414,7 +415,7 @@ CASE(closed_handle) {
     STATUS(frazil_snowflake_observe(ids, 1), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_release_node(ids), FRAZIL_CLOSED);
     CHECK(id == -5);
-    /* What it was can still be read. */
+    /* The spec can still be read. */
     OK(frazil_snowflake_node(ids, &value));
     OK(frazil_snowflake_spec(ids, &spec));
     OK(frazil_snowflake_layout(ids, &layout));
@@ -449,7 +450,7 @@ CASE(wrong_buffers) {
         CHECK(error_has(needed));
     }
     CHECK(strcmp(text, "untouched") == 0);
-    /* Nothing was minted for them. */
+    /* The refused calls have minted nothing. */
     OK(frazil_snowflake_next(ids, &id));
     CHECK(id == before + 1);
     frazil_snowflake_free(ids);
@@ -469,7 +470,7 @@ CASE(last_error) {
     frazil_snowflake_free(ids);
 }
 
-/* A program's struct, of whatever size, between bytes that nobody may touch. */
+/* Room for a caller's struct of any size, between bytes that must not change. */
 static unsigned char *room(void) {
     static int64_t room[(4096 + 64) / 8];
     memset(room, '~', sizeof room);
@@ -483,8 +484,8 @@ static bool untouched(const unsigned char *from, const unsigned char *to) {
     return true;
 }
 
-/* A struct of an older program is filled as far as it goes, which the library's own tests show with one that has grown; a newer program's keeps its further
-   fields; and nothing else is written. */
+/* A larger struct, of a newer program, keeps its further fields, and the call writes nothing else. The library's own tests show that a smaller
+   struct, of an older program, is filled up to its size. */
 #define SIZED(type, name, call)                                                                                        \
     do {                                                                                                               \
         const size_t wrong[] = {0, 1, sizeof(type) - 1, 4097, SIZE_MAX / 2, SIZE_MAX - 7, SIZE_MAX};                   \
@@ -508,7 +509,7 @@ static bool untouched(const unsigned char *from, const unsigned char *to) {
             CHECK(untouched((unsigned char *)place - 32, (unsigned char *)place));                                     \
             CHECK(untouched((unsigned char *)(place + 1), (unsigned char *)place + 4096 + 32));                        \
         }                                                                                                              \
-        /* In a packed record nothing is aligned. */                                                                   \
+        /* In a packed record, fields are not aligned. */                                                              \
         for (size_t by = 1; by < 8; ++by) {                                                                            \
             const size_t size = sizeof(type);                                                                          \
             unsigned char *bytes = room() + by;                                                                \

@@ -35,7 +35,7 @@ struct worker {
     bool failed;
 };
 
-/* Fills a thread's part of both; UUIDs must increase. */
+/* Fills a thread's part of both arrays; UUIDs must increase. */
 static void *make_interop(void *argument) {
     struct worker *worker = argument;
     for (size_t i = worker->first; i < worker->first + PER_THREAD; ++i) {
@@ -160,7 +160,7 @@ CASE(uuid_bad_input) {
     REFUSED(frazil_uuid_time(uuid, NULL), "unix_ms");
 }
 
-/* What a child makes: an ObjectId and two UUIDs. */
+/* The output of a child: an ObjectId and two UUIDs. */
 struct interop {
     uint8_t id[FRAZIL_OBJECT_ID_SIZE];
     uint8_t first[FRAZIL_UUID_SIZE];
@@ -179,7 +179,7 @@ CASE(interop_after_fork) {
         int ends[2];
         CHECK(pipe(ends) == 0);
         fflush(stdout);
-        /* Every other one skips libc's handlers. */
+        /* Every other child is made without libc's fork handlers. */
         pid_t child = i % 2 ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
         if (child == 0) {
             struct interop own;

@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* Whether a number is held is told after 1.5 x renew. */
+/* A process finds out after 1.5 x renew whether another one holds a number. */
 #define QUICK "window=4s renew=1s rollback=error"
 
-/* What a child of any kind must see; 0 when it does, else the line that it did not. */
+/* Checks of a child of any kind. Returns 0, or the number of the check that failed. */
 static int child_of(frazil_snowflake *ids, frazil_snowflake *leased) {
     int64_t id;
     uint64_t credit, node;
@@ -33,7 +33,7 @@ static int child_of(frazil_snowflake *ids, frazil_snowflake *leased) {
     return 0;
 }
 
-/* What a copy of the machine must see, which is no forked child. */
+/* Checks of a copy of the machine, which is not a forked child. Returns 0, or the number of the check that failed. */
 static int copy(void) {
     int64_t id;
     uint64_t node;
@@ -104,7 +104,7 @@ CASE(memory_store) {
     frazil_snowflake_free(given);
 }
 
-/* Opens a generator of the folder's store: `rest` is what the spec line says beside that. */
+/* Opens a generator of the folder's store, with `rest` at the end of the spec line. */
 static frazil_status open_in(struct folder folder, const char *rest, frazil_snowflake **ids) {
     char line[300];
     snprintf(line, sizeof line, "standard store=file:%s %s", folder.path, rest);
@@ -133,7 +133,7 @@ CASE(lease_info) {
     CHECK(strcmp(lease.store, store) == 0 && strcmp(lease.store_namespace, "eu-items_2.1") == 0);
     CHECK(lease.last_status == FRAZIL_OK && *lease.last_error == '\0');
     CHECK(lease.bound_ms > before + 2000 && lease.bound_ms < wall_ms() + 5000);
-    /* It is extended all the time. */
+    /* The lease is extended all the time. */
     later = lease;
     for (int i = 0; i < 6000 && later.bound_ms <= lease.bound_ms; ++i) {
         pause_ms(10);
@@ -154,7 +154,7 @@ CASE(lease_info) {
     frazil_snowflake_free(counted);
 }
 
-CASE(lease_close_gives_back) {
+CASE(lease_close_releases) {
     struct folder folder = make_folder();
     frazil_snowflake *one, *two;
     int64_t first, id;
@@ -163,7 +163,7 @@ CASE(lease_close_gives_back) {
     OK(open_in(folder, "namespace=close", &two));
     OK(frazil_snowflake_node(one, &node));
     OK(frazil_snowflake_close(one));
-    /* Another handle is open. */
+    /* The number stays leased, because another handle is open. */
     CHECK(!is_free(folder, "close", node));
     OK(frazil_snowflake_next(two, &first));
     OK(frazil_snowflake_close(two));
@@ -175,7 +175,7 @@ CASE(lease_close_gives_back) {
     OK(open_in(folder, "namespace=free", &one));
     OK(frazil_snowflake_node(one, &node));
     frazil_snowflake_free(one);
-    CHECK(is_given_back(folder, "free", node));
+    CHECK(is_released(folder, "free", node));
 
     OK(open_in(folder, "namespace=release", &one));
     OK(frazil_snowflake_next(one, &first));
@@ -189,13 +189,13 @@ CASE(lease_close_gives_back) {
     CHECK(!is_free(folder, "release", node));
     frazil_snowflake_free(one);
 
-    /* The end of another process, which has freed what it had. */
+    /* Another process frees its generator and ends. */
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         if (open_in(folder, "namespace=child node=7", &one) != FRAZIL_OK) end_child(__LINE__);
         frazil_snowflake_free(one);
-        end_child(is_given_back(folder, "child", 7) ? 0 : __LINE__);
+        end_child(is_released(folder, "child", 7) ? 0 : __LINE__);
     }
     CHECK(ended_well(child));
     remove_folder(folder);
@@ -238,7 +238,7 @@ CASE(lease_named_slot) {
 
 #define EACH 20000
 
-/* What one process of several mints, which the others can see. */
+/* The IDs that one of several processes mints, in memory that all of them share. */
 struct share {
     frazil_status status;
     uint64_t node;
@@ -258,7 +258,7 @@ static struct share *map_shares(size_t count) {
     return shares;
 }
 
-/* Whether all minted, each with a number of its own, and nothing twice. */
+/* Returns whether all shares were minted, with different node numbers and without a duplicate. */
 static bool shares_differ(const struct share *shares, size_t count) {
     static int64_t all[4 * EACH];
     frazil_layout *layout;
@@ -293,7 +293,7 @@ CASE(lease_file_store) {
             mint_share(ids, &shares[i]);
             meet(all_have_theirs);
             frazil_snowflake_free(ids);
-            end_child(is_given_back(folder, "default", shares[i].node) ? 0 : __LINE__);
+            end_child(is_released(folder, "default", shares[i].node) ? 0 : __LINE__);
         }
     }
     OK(open_in(folder, "", &ids));
@@ -324,7 +324,7 @@ CASE(fork_leases_anew) {
         children[i] = i == 0 ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
         CHECK(children[i] >= 0);
         if (children[i] == 0) {
-            /* One that uses nothing gives nothing of its parent's back. */
+            /* A child that uses nothing does not release its parent's number. */
             if (i == 2) {
                 frazil_snowflake_free(ids);
                 end_child(0);
@@ -333,7 +333,7 @@ CASE(fork_leases_anew) {
             if (frazil_snowflake_lease(ids, &lease, sizeof lease) != FRAZIL_OK || lease.node != shares[i].node) end_child(__LINE__);
             meet(all_have_theirs);
             frazil_snowflake_free(ids);
-            end_child(is_given_back(folder, "default", shares[i].node) ? 0 : __LINE__);
+            end_child(is_released(folder, "default", shares[i].node) ? 0 : __LINE__);
         }
     }
     mint_share(ids, &shares[2]);
@@ -369,7 +369,7 @@ CASE(lease_errors) {
 
     char line[200];
     struct server silent = make_silent_server();
-    /* No server is contacted for it. */
+    /* The refusal contacts no server. */
     snprintf(line, sizeof line, "standard store=redis://u:secret@127.0.0.1:%u/0 lease=disposable", silent.port);
     STATUS(frazil_snowflake_open(line, &ids), FRAZIL_STORE_UNSUITABLE);
     CHECK(error_has("127.0.0.1") && !error_has("secret"));
@@ -390,7 +390,7 @@ CASE(lease_errors) {
     OK(frazil_snowflake_open(TWO " namespace=c-errors", &two));
     STATUS(frazil_snowflake_open(TWO " namespace=c-errors", &ids), FRAZIL_NO_FREE_NODE);
     CHECK(error_has("all 2 node numbers"));
-    /* Whoever gave his number back finds that another has it, and is told why; once it is free, the next use has it. */
+    /* While another owner has the released number, calls fail and name the reason. Once the number is free, the next call leases it again. */
     OK(frazil_snowflake_release_node(one));
     OK(frazil_snowflake_open(TWO " namespace=c-errors", &thief));
     STATUS(frazil_snowflake_next(one, &id), FRAZIL_LEASE_EXHAUSTED);
@@ -405,7 +405,7 @@ CASE(lease_errors) {
     frazil_snowflake_free(two);
     frazil_snowflake_free(one);
 
-    /* At the bound with the store away. */
+    /* The store is unreachable when the bound is reached. */
     OK(open_in(folder, "namespace=away " QUICK, &one));
     char away[100], gone[100];
     snprintf(away, sizeof away, "%s/away", folder.path);

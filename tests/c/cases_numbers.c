@@ -8,21 +8,21 @@
 
 typedef frazil_status opening(const char *spec, frazil_numbers **numbers);
 
-/* Opens numbers of the folder's store: `rest` is what the spec line says beside that. */
+/* Opens numbers of the folder's store; the spec line begins with `rest`. */
 static frazil_status open_in(opening *open, struct folder folder, const char *rest, frazil_numbers **numbers) {
     char line[300];
     snprintf(line, sizeof line, "%s store=file:%s", rest, folder.path);
     return open(line, numbers);
 }
 
-/* The same with two stores. */
+/* Opens numbers of two folders' stores. */
 static frazil_status open_in_two(opening *open, struct folder a, struct folder b, const char *rest, frazil_numbers **numbers) {
     char line[300];
     snprintf(line, sizeof line, "%s store='file:%s file:%s'", rest, a.path, b.path);
     return open(line, numbers);
 }
 
-/* Makes something beside the folder: `format` is a command that says where the folder's path and the new one's stand. */
+/* Makes a file or a folder beside the store's folder. `format` is a command, with %s for the folder's path and %s for the new path. */
 static bool beside(const char *format, struct folder folder, char *path, size_t size) {
     char command[300];
     snprintf(path, size, "%s-beside", folder.path);
@@ -30,7 +30,7 @@ static bool beside(const char *format, struct folder folder, char *path, size_t 
     return system(command) == 0;
 }
 
-/* A file stands where the folder was. */
+/* Replaces the store's folder with a file. */
 static bool take_away(struct folder folder) {
     char file[80];
     return beside("test -d '%s' && touch '%s'", folder, file, sizeof file) && exchange_folder(folder, file);
@@ -48,7 +48,7 @@ static bool all_differ(int64_t *numbers, size_t count) {
     return ascending(numbers, count);
 }
 
-/* Whether so many lie ready, or soon will. */
+/* Returns whether `wanted` numbers are prefetched, now or within a minute. */
 static bool has_prepared(const frazil_numbers *numbers, uint64_t wanted) {
     uint64_t prepared = 0;
     for (int i = 0; i < 6000; ++i) {
@@ -81,12 +81,12 @@ CASE(segment) {
     CHECK(strcmp(text, "c-plain store=memory start=100") == 0);
     OK(frazil_numbers_last_error(numbers, &last_status, &text));
     CHECK(last_status == FRAZIL_OK && *text == '\0');
-    /* Of nothing there is nothing. */
+    /* An empty buffer gets no numbers. */
     OK(frazil_numbers_fill(numbers, NULL, 0, &written));
     CHECK(written == 0);
     OK(frazil_numbers_fill_for(numbers, 0, NULL, 0, NULL));
     OK(frazil_numbers_batch(numbers, NULL, 0));
-    /* Another handle has ranges of its own. */
+    /* Another handle draws its own ranges. */
     OK(frazil_segment_open("c-plain store=memory", &other));
     OK(frazil_numbers_next(other, &theirs));
     OK(frazil_numbers_next(numbers, &number));
@@ -115,7 +115,7 @@ CASE(segment) {
     OK(frazil_numbers_spec(numbers, &text));
     CHECK(strcmp(text, "c-ready step=100 store=env:C_TEST_STORE") == 0);
     CHECK(has_prepared(numbers, 100));
-    /* A tenth of the range is used: the next one is fetched. */
+    /* After a tenth of the range, the next range is fetched. */
     for (int i = 0; i < 50; ++i) OK(frazil_numbers_next(numbers, &number));
     CHECK(has_prepared(numbers, 100));
     frazil_numbers_free(numbers);
@@ -194,7 +194,7 @@ CASE(segment_errors) {
     frazil_numbers *numbers, *none = NULL;
     int64_t number = -5;
     size_t written = 9;
-    /* Only generators look at it. */
+    /* Only generators read FRAZIL. */
     setenv("FRAZIL", "standard node=330", 1);
     for (size_t i = 0; i < COUNT(bad); ++i) {
         STATUS(bad[i].open(bad[i].line, &none), bad[i].status);
@@ -218,7 +218,7 @@ CASE(segment_errors) {
     CHECK(written == 0 && got[0] == -5 && number == -5);
     frazil_numbers_free(numbers);
 
-    /* A store that is not there, and one that takes connections and never answers. */
+    /* A missing store, and a store that accepts connections but never answers. */
     STATUS(frazil_segment_open("orders store=redis://u:secret@127.0.0.1:1/0 wait=10s", &none), FRAZIL_SEGMENT_EXHAUSTED);
     CHECK(error_has("127.0.0.1:1") && !error_has("secret"));
     char line[200];
@@ -235,13 +235,13 @@ CASE(segment_errors) {
     frazil_numbers_free(numbers);
     close(silent.socket);
 
-    /* A backup of the folder is put back. */
+    /* The folder is restored from a backup. */
     struct folder folder = make_folder();
     OK(open_in(frazil_segment_open, folder, "orders step=100 wait=10s", &numbers));
     char backup[80];
     CHECK(beside("cp -a '%s' '%s'", folder, backup, sizeof backup));
     OK(frazil_numbers_fill(numbers, got, 20, NULL));
-    /* The next range is there, and the thread at rest: no write is under way. */
+    /* Once the next range is prefetched, the thread is idle, so no write is in progress. */
     for (uint64_t prepared = 0; prepared == 0;) OK(frazil_numbers_prepared(numbers, &prepared));
     CHECK(exchange_folder(folder, backup));
     frazil_status status = FRAZIL_OK;
@@ -275,7 +275,7 @@ static void *map(size_t size) {
     return mapped;
 }
 
-/* A child of libc's, or of the kernel's, which libc does not see. */
+/* Forks through libc, or directly through the kernel, without libc's handlers. */
 static pid_t fork_by(bool raw) { return raw ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork(); }
 
 CASE(segment_processes) {
@@ -293,7 +293,7 @@ CASE(segment_processes) {
         children[i] = fork_by(i == 1);
         CHECK(children[i] >= 0);
         if (children[i] == 0) {
-            /* The last one opens the tag itself, the others go on with what they inherit. */
+            /* The last child opens the tag itself; the others continue with the inherited handle. */
             if (i == 3) {
                 if (open_in(frazil_segment_open, folder, "orders step=50", &mine) != FRAZIL_OK) end_child(__LINE__);
                 take_share(mine, &shares[i]);
@@ -312,13 +312,13 @@ CASE(segment_processes) {
         CHECK(shares[i].status == FRAZIL_OK && ascending(shares[i].numbers, EACH));
         memcpy(all + i * EACH, shares[i].numbers, sizeof shares[i].numbers);
     }
-    /* The parent goes on in its own range. */
+    /* The parent continues in its own range. */
     CHECK(shares[4].numbers[0] == 7 && all_differ(all, COUNT(all)) && all[0] == 7);
     OK(frazil_numbers_next(numbers, &next));
     CHECK(next > shares[4].numbers[EACH - 1]);
     frazil_numbers_free(numbers);
 
-    /* What a child inherits closed is closed, and what it closes is open in its parent. */
+    /* A handle that a child inherits closed stays closed, and a handle that the child closes stays open in its parent. */
     OK(open_in(frazil_segment_open, folder, "closed", &numbers));
     OK(open_in(frazil_segment_open, folder, "open", &mine));
     OK(frazil_numbers_close(numbers));
@@ -363,7 +363,7 @@ CASE(segment_closed) {
     STATUS(frazil_numbers_last_error(numbers, &last_status, &text), FRAZIL_CLOSED);
     STATUS(frazil_numbers_discard(numbers), FRAZIL_CLOSED);
     CHECK(number == -5 && prepared == 7 && last_status == -5 && text == NULL);
-    /* What it was can still be read, and another handle goes on. */
+    /* The spec can still be read, and another handle continues. */
     OK(frazil_numbers_spec(numbers, &text));
     CHECK(strcmp(text, "c-closed store=memory") == 0);
     frazil_numbers_free(numbers);
@@ -406,7 +406,7 @@ static void *take(void *argument) {
     return NULL;
 }
 
-/* Whether threads that share a handle never get the same number. */
+/* Returns whether threads that share a handle never get the same number. */
 static bool threads_differ(const frazil_numbers *numbers) {
     struct worker workers[THREADS];
     pthread_t handles[THREADS];
@@ -430,7 +430,7 @@ CASE(segment_threads) {
     frazil_numbers_free(numbers);
 }
 
-/* The node number that an ID of the ring has. */
+/* Takes an ID of the ring and decodes its node number. */
 static frazil_status next_node(const frazil_numbers *ring, uint64_t *node) {
     frazil_layout *layout = NULL;
     int64_t id;
@@ -497,7 +497,7 @@ CASE(buffered) {
     frazil_numbers_free(ring);
     frazil_snowflake_free(clock);
 
-    /* It is dropped when the clock goes back: what the generator says to that counts. */
+    /* If the clock goes back, the ring drops its IDs, and the call returns the generator's error. */
 #define AHEAD "standard node=335 clock=manual rollback=error exhausted=ahead:1h start=zero"
     OK(frazil_snowflake_open(AHEAD, &clock));
     OK(frazil_snowflake_set_time(clock, NOW));
@@ -515,7 +515,7 @@ CASE(buffered) {
     frazil_numbers_free(ring);
     frazil_snowflake_free(clock);
 
-    /* In a child: the parent's number is the parent's, a leased one is another, and what was prepared is not used. */
+    /* A child cannot use its parent's fixed number or prepared IDs, and leases a number of its own. */
     struct folder folder = make_folder();
     uint64_t *theirs = map(2 * sizeof *theirs);
     frazil_numbers *leased;
@@ -532,7 +532,7 @@ CASE(buffered) {
             if (next_node(leased, &theirs[raw]) != FRAZIL_OK) end_child(__LINE__);
             frazil_numbers_free(ring);
             frazil_numbers_free(leased);
-            end_child(is_given_back(folder, "default", theirs[raw]) ? 0 : __LINE__);
+            end_child(is_released(folder, "default", theirs[raw]) ? 0 : __LINE__);
         }
         CHECK(ended_well(child));
         CHECK(theirs[raw] != node && !is_free(folder, "default", node));
@@ -542,7 +542,7 @@ CASE(buffered) {
     }
     frazil_numbers_free(ring);
 
-    /* discard() gives the number back, and so do close() and free(). */
+    /* discard(), close() and free() release the number. */
     OK(frazil_numbers_discard(leased));
     CHECK(is_free(folder, "default", node));
     for (int i = 0; i < 5000; ++i) {
@@ -555,7 +555,7 @@ CASE(buffered) {
     OK(open_in(frazil_buffered_open, folder, "standard node=7 namespace=free size=100", &ring));
     CHECK(!is_free(folder, "free", 7));
     frazil_numbers_free(ring);
-    CHECK(is_given_back(folder, "free", 7));
+    CHECK(is_released(folder, "free", 7));
     munmap(theirs, 2 * sizeof *theirs);
     remove_folder(folder);
 }

@@ -25,7 +25,7 @@ many filled(const numbers &from, std::size_t count) {
     return numbers;
 }
 
-/// `count` numbers at equal distances.
+/// Returns `count` numbers at equal distances.
 many spaced(std::int64_t first, std::int64_t stride, std::size_t count) {
     many numbers;
     for (std::size_t i = 0; i < count; ++i) numbers.push_back(first + static_cast<std::int64_t>(i) * stride);
@@ -38,7 +38,7 @@ bool says(const std::optional<error> &error, const std::string &word) {
     return error && std::string(error->what()).find(word) != std::string::npos;
 }
 
-/// A file stands where the folder was.
+/// Replaces the store's folder with a file.
 void take_away(const folder &folder) {
     std::ofstream(folder.beside()) << "nothing";
     folder.exchange();
@@ -66,7 +66,7 @@ CASE(segment) {
     std::copy_n(orders.begin(), 10, std::back_inserter(some));
     CHECK(some.front() == 160 && ascending(some) && orders.begin() != orders.end());
 
-    // Another handle has ranges of its own.
+    // Another handle draws its own ranges.
     const segment other("cpp-plain store=memory");
     CHECK(other.next() > 1099);
     const segment one("cpp-two store=memory step=7"), two("cpp-two store=memory step=7");
@@ -81,7 +81,7 @@ CASE(segment) {
     CHECK(filled(segment("cpp-parity store=memory namespace=even increment=2 offset=2 start=3"), 3) == spaced(4, 2, 3));
     CHECK(segment("cpp-ready store=memory step=100").prepared() == 100);
 
-    // It moves, and what is left is nobody's.
+    // A segment can be moved; the moved-from handle is empty.
     segment moved = std::move(orders);
     CHECK(moved.next() > some.back());
     CHECK(refused([&] { (void)orders.next(); }, errc::wrong_type));
@@ -146,7 +146,7 @@ CASE(segment_errors) {
     }
     CHECK(refused([&] { (void)end.batch(1); }, errc::segment_exhausted, {"9223372036854775807"}));
 
-    // Strings, pointers and numbers that are none.
+    // NULL, NUL in texts, and numbers out of range.
     CHECK(refused([] { segment orders(nullptr); }, errc::wrong_type, {"spec"}));
     CHECK(refused([] { (void)tickets::open(nullptr).value(); }, errc::wrong_type, {"spec"}));
     CHECK(refused([] { buffered ring(static_cast<const char *>(nullptr)); }, errc::wrong_type, {"spec"}));
@@ -159,12 +159,12 @@ CASE(segment_errors) {
     CHECK(refused([&] { (void)odd.batch(static_cast<std::size_t>(-1)); }, errc::out_of_range));
     CHECK(odd.next() == 1);
 
-    // A backup of the folder is put back.
+    // The folder is restored from a backup.
     const folder in;
     const segment orders("orders step=100 wait=10s store=" + in.store());
     std::filesystem::copy(in.path(), in.beside(), std::filesystem::copy_options::recursive);
     const many before = filled(orders, 20);
-    // The next range is there, and the thread at rest: no write is under way.
+    // Once the next range is prefetched, the thread is idle, so no write is in progress.
     while (orders.prepared() == 0) {}
     in.exchange();
     CHECK(refused([&] { while (orders.next() > before.back()) {} }, errc::store_changed, {"frazil segment file:"}));
@@ -184,7 +184,7 @@ CASE(segment_processes) {
         CHECK(pipe(pipes[i]) == 0);
         children[i] = fork();
         if (children[i] == 0) {
-            // The last one opens the tag itself, the others go on with what they inherit.
+            // The last child opens the tag itself; the others continue with the inherited handle.
             const many mine = i == 2 ? segment(spec).batch(EACH) : orders.batch(EACH);
             const char *bytes = reinterpret_cast<const char *>(mine.data());
             for (std::size_t left = mine.size() * sizeof mine[0]; left > 0;) {
@@ -244,7 +244,7 @@ CASE(segment_closed) {
     CHECK(ring.layout() == frazil::layout("standard"));
 }
 
-/// What several threads take, each in ascending order; nothing where one of them does not.
+/// Returns the sorted numbers that several threads take, or nothing if one thread's numbers do not ascend.
 many taken_by_threads(const numbers &from) {
     std::array<many, 4> taken;
     std::vector<std::thread> threads;
@@ -299,7 +299,7 @@ CASE(buffered) {
     clock.set_time(NOW + milliseconds(1));
     CHECK(in_time([&] { return take() > 8; }));
 
-    // It is dropped when the clock goes back: what the generator says to that counts.
+    // If the clock goes back, the ring drops its IDs, and the call returns the generator's error.
     const std::string ahead = "standard node=434 clock=manual rollback=error exhausted=ahead:1h start=zero";
     const snowflake other(ahead);
     other.set_time(NOW);
@@ -311,7 +311,7 @@ CASE(buffered) {
     other.set_time(NOW + std::chrono::seconds(100));
     CHECK(stamped.layout().decode(stamped.next()).time == NOW + std::chrono::seconds(100));
 
-    // In a child: the parent's number is the parent's, a leased one is another, and what was prepared is not used.
+    // A child cannot use its parent's fixed number or prepared IDs, and leases a number of its own.
     const folder in;
     std::optional<buffered> leased(std::in_place, in.spec("size=5000"));
     const auto before = node(*leased);
@@ -321,7 +321,7 @@ CASE(buffered) {
     CHECK(ended_well(child));
     CHECK(ring.next() > 0 && node(*leased) == before && !in.is_free("default", before));
 
-    // discard() gives the number back, and so do close() and the destructor.
+    // discard(), close() and the destructor release the number.
     leased->discard();
     CHECK(in.is_free("default", before));
     for (int i = 0; i < 5000; ++i) CHECK(node(*leased) != before);

@@ -1,5 +1,5 @@
-/* Threads share a generator, open and close others, under ThreadSanitizer: with c-api/tsan.supp it reports nothing. With an argument, the program
-   has a race of its own, which is still reported. */
+/* Threads share a generator, and open and close others. With c-api/tsan.supp, ThreadSanitizer reports nothing. With an argument, the program
+   itself contains a race, which ThreadSanitizer must still report. */
 #include <frazil.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ int main(int count, char **arguments) {
     for (int at = 0; at < THREADS; ++at) {
         void *error;
         pthread_join(threads[at], &error);
-        /* The text is gone with its thread. */
+        /* The error's text is freed at the end of its thread. */
         if (error) failed = 1;
     }
     frazil_snowflake_free(shared);

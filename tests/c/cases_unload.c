@@ -1,10 +1,10 @@
-/* dlclose leaves the library where it is: its threads may still run, and what it knows of numbers given by hand must outlive it. The program is not
-   linked with the library; its first argument says where that lies. */
+/* dlclose does not unload the library: its threads may still run, and its record of fixed numbers in use must outlive it. The program is not
+   linked with the library; its first argument is the library's path. */
 #define _GNU_SOURCE
 
 #include <frazil.h>
 
-/* The suite shows it, and nothing is linked here. */
+/* suite.h prints this text. The program is not linked with the library, so it has no other. */
 #define frazil_last_error() "unknown: the library was closed"
 #include "suite.h"
 #undef frazil_last_error
@@ -61,7 +61,7 @@ static bool used(struct use *use) {
     return dlclose(use->library) == 0 && use->worked;
 }
 
-/* What was issued ahead of the clock is known to whoever loads the library again. */
+/* A library that is loaded again does not repeat IDs that it has issued ahead of the clock. */
 CASE(unload_keeps_what_was_issued) {
     struct use before = {"standard node=1 start=zero exhausted=ahead:1h rollback=ahead:1h", COUNT_AHEAD, false, 0, 0, NULL}, after = before;
     CHECK(used(&before));
@@ -70,7 +70,7 @@ CASE(unload_keeps_what_was_issued) {
     CHECK(after.first > before.last);
 }
 
-CASE(unload_leaves_it_mapped) {
+CASE(unload_keeps_the_library_mapped) {
     struct use given = {"standard node=2", 1, false, 0, 0, NULL};
     CHECK(used(&given));
     void *still = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
@@ -78,13 +78,13 @@ CASE(unload_leaves_it_mapped) {
     dlclose(still);
 }
 
-/* The thread that keeps the lease goes on for a while after the handle was freed. */
+/* The thread that renews the lease runs for a while after the handle was freed. */
 CASE(unload_while_threads_run) {
     struct use leased = {"standard store=memory", 1, false, 0, 0, NULL};
     struct use ring = leased;
     ring.spec = "standard store=memory namespace=other";
     for (int i = 0; i < 20; ++i) CHECK(used(&leased) && used(&ring));
-    /* It has ended by now, as a rule. */
+    /* The thread has usually ended by now. */
     sleep(2);
     CHECK(used(&leased));
 }

@@ -1,4 +1,4 @@
-// What C++ programs expect of values: views, spans, any duration, streams, hashes, std::format. Compiled in C++17 and in C++20.
+// Values as C++ programs use them: views, spans, any duration, streams, hashes, std::format. Compiled as C++17 and as C++20.
 #include "helpers.hpp"
 
 #include <array>
@@ -35,7 +35,7 @@ using frazil::detail::is_buffer;
 static_assert(is_buffer<std::vector<std::int64_t> &> && !is_buffer<const std::vector<std::int64_t> &> && !is_buffer<std::vector<std::int32_t> &>);
 
 CASE(string_views) {
-    // Without a NUL behind them.
+    // These views have no terminating NUL.
     const std::string_view line = "standard node=601 and more", text = "leaf, and more";
     const snowflake ids(line.substr(0, 17));
     CHECK(ids.spec() == "standard node=601" && ids.field("node, and more"sv.substr(0, 4)) == 601);
@@ -48,7 +48,7 @@ CASE(string_views) {
     CHECK(refused([] { snowflake none(std::string_view{}); }, errc::node_missing));
     CHECK(refused([] { (void)uuid::parse(""sv).value(); }, errc::id_invalid));
     static_assert(std::is_constructible_v<uuid, std::string_view> && std::is_constructible_v<object_id, std::string_view>);
-    // A long one, which is moved and copied.
+    // A long text, which is moved and copied.
     const frazil::text_arg one(std::string_view("a text that is too long for what a string keeps in itself")), two = one, three = frazil::text_arg(two);
     CHECK(std::string_view(three.c_str()) == one.c_str() && one.c_str() != two.c_str());
     const frazil::text_arg shorter("ab"sv), copy = shorter;
@@ -57,7 +57,7 @@ CASE(string_views) {
 
 CASE(durations) {
     CHECK(wait_arg(5ms).ms() == 5 && wait_arg(2s).ms() == 2000 && wait_arg(1h).ms() == 3600000 && wait_arg(0ns).ms() == 0);
-    // Up: a wait is not shorter than what was asked for.
+    // Durations are rounded up, so a wait is not shorter than requested.
     CHECK(wait_arg(1ns).ms() == 1 && wait_arg(1001us).ms() == 2 && wait_arg(0.25s).ms() == 250 && wait_arg(-1ns).ms() == 0 && wait_arg(-1ms).ms() == -1);
     CHECK(wait_arg(std::chrono::hours::max()).ms() == INT64_MAX && wait_arg(std::chrono::hours::min()).ms() == INT64_MIN);
     CHECK(wait_arg(milliseconds::max()).ms() == INT64_MAX && wait_arg(std::chrono::nanoseconds::max()).ms() == 9223372036855);

@@ -1,4 +1,5 @@
-/* Waits end: by time, by frazil_snowflake_close() in another thread, with the program. Cases in processes of their own close all. */
+/* Waits end by time, by frazil_snowflake_close() in another thread, and with the program. Cases that close all handles run in their own
+   processes. */
 #define _GNU_SOURCE
 
 #include "helpers.h"
@@ -6,7 +7,7 @@
 #include <pthread.h>
 #include <sys/time.h>
 
-/* 16 IDs a second: a thousand take a minute. */
+/* 16 IDs a second, so a thousand take a minute. */
 #define SLOW "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' start=zero exhausted=wait:60s"
 #define MANY 1000
 
@@ -71,7 +72,7 @@ CASE(wait_bounds) {
         STATUS(frazil_numbers_fill_for(ring, negative[i], buffer, 4, NULL), FRAZIL_OUT_OF_RANGE);
     }
     CHECK(none == NULL && no_numbers == NULL);
-    /* None of them spent anything or closed; the longest limit is one. */
+    /* The refused calls have issued and closed nothing. The longest time limit is accepted. */
     OK(frazil_snowflake_next_for(ids, INT64_MAX, &id));
     OK(frazil_numbers_fill_for(ring, INT64_MAX, buffer, 4, NULL));
     STATUS(frazil_snowflake_release_node_for(ids, -1), FRAZIL_OUT_OF_RANGE);
@@ -88,8 +89,8 @@ CASE(wait_bounds) {
     OK(frazil_numbers_discard_for(ring, 60000));
     OK(frazil_snowflake_node(ids, &node));
     OK(frazil_snowflake_close_for(ids, 60000));
-    CHECK(is_given_back(folder, "waits", node));
-    /* At once, and the rest in the background; then there is none. */
+    CHECK(is_released(folder, "waits", node));
+    /* The first call returns at once. The close continues in the background, until a call finds the ring closed. */
     frazil_status closed = frazil_numbers_close_for(ring, 0);
     for (int i = 0; i < 6000 && closed == FRAZIL_WOULD_BLOCK; ++i) {
         pause_ms(10);
@@ -114,8 +115,8 @@ CASE(wait_close_all) {
         if (frazil_snowflake_open(line, &leased) != FRAZIL_OK || frazil_snowflake_open("standard node=9", &given) != FRAZIL_OK) end_child(__LINE__);
         if (frazil_snowflake_next(leased, &id) != FRAZIL_OK || frazil_snowflake_node(leased, &node) != FRAZIL_OK) end_child(__LINE__);
         if (frazil_close_all(60000) != FRAZIL_OK) end_child(__LINE__);
-        /* A store is waited for no longer than a call of it may take, which on a slow machine is not enough. */
-        if (!is_given_back(folder, "all", node)) end_child(__LINE__);
+        /* close waits at most as long as one call of the store may take. On a slow machine, the release may come later. */
+        if (!is_released(folder, "all", node)) end_child(__LINE__);
         if (frazil_snowflake_next(leased, &id) != FRAZIL_CLOSED || frazil_snowflake_next(given, &id) != FRAZIL_OK) end_child(__LINE__);
         frazil_snowflake_free(leased);
         frazil_snowflake_free(given);
@@ -126,27 +127,27 @@ CASE(wait_close_all) {
     remove_folder(folder);
 }
 
-struct told {
+struct warning {
     char text[500];
     const frazil_snowflake *waits;
     int64_t id;
     frazil_status given, closed, all, unhooked;
 };
 
-/* It may call frazil, close what waits in another thread, and take itself away. */
-static void tell(const frazil_event *event, void *data) {
-    struct told *told = data;
+/* A hook may call frazil, close a generator on which another thread waits, and remove itself. */
+static void on_warning(const frazil_event *event, void *data) {
+    struct warning *warning = data;
     if (strcmp(event->name, "lease.waiting") != 0) return;
-    snprintf(told->text, sizeof told->text, "%s", event->text);
-    told->given = frazil_snowflake_next_for(told->waits, 0, &told->id);
-    told->closed = frazil_snowflake_close(told->waits);
-    told->all = frazil_close_all(0);
-    told->unhooked = frazil_on_event(NULL, NULL);
+    snprintf(warning->text, sizeof warning->text, "%s", event->text);
+    warning->given = frazil_snowflake_next_for(warning->waits, 0, &warning->id);
+    warning->closed = frazil_snowflake_close(warning->waits);
+    warning->all = frazil_close_all(0);
+    warning->unhooked = frazil_on_event(NULL, NULL);
 }
 
-/* A crashed holder's number is waited for; whoever waits says so. */
-CASE(wait_is_told) {
-    static struct told told;
+/* An open waits for the number of a crashed holder, and reports that in an event. */
+CASE(wait_is_reported) {
+    static struct warning warning;
     static struct batch batch;
     struct folder folder = make_folder();
     char line[200];
@@ -159,16 +160,16 @@ CASE(wait_is_told) {
     if (child == 0) end_child(frazil_snowflake_open(line, &ids) != FRAZIL_OK);
     CHECK(ended_well(child));
     OK(frazil_snowflake_open(SLOW " node=4", &slow));
-    batch.ids = told.waits = slow;
+    batch.ids = warning.waits = slow;
     CHECK(pthread_create(&thread, NULL, fill, &batch) == 0);
-    OK(frazil_on_event(tell, &told));
+    OK(frazil_on_event(on_warning, &warning));
     OK(frazil_snowflake_open(line, &ids));
-    CHECK(strstr(told.text, "namespace=default: waiting: node number 3 is held by ") != NULL);
+    CHECK(strstr(warning.text, "namespace=default: waiting: node number 3 is held by ") != NULL);
     pthread_join(thread, NULL);
     CHECK(batch.status == FRAZIL_CLOSED);
-    CHECK(told.given == FRAZIL_OK || told.given == FRAZIL_WOULD_BLOCK);
-    CHECK(told.closed == FRAZIL_OK && told.all == FRAZIL_OK && told.unhooked == FRAZIL_OK);
-    /* What was not open yet is not closed. */
+    CHECK(warning.given == FRAZIL_OK || warning.given == FRAZIL_WOULD_BLOCK);
+    CHECK(warning.closed == FRAZIL_OK && warning.all == FRAZIL_OK && warning.unhooked == FRAZIL_OK);
+    /* frazil_close_all() does not close a handle that was not open yet. */
     OK(frazil_snowflake_next(ids, &id));
     frazil_snowflake_free(ids);
     frazil_snowflake_free(slow);
@@ -213,7 +214,7 @@ static pthread_key_t ending;
 static frazil_snowflake *minter;
 static frazil_status at_the_end[7];
 
-/* Glibc calls it when the thread's own variables of C++ and Rust are gone. */
+/* glibc calls this function after it has destroyed the thread-local variables of C++ and Rust. */
 static void mint_at_the_end(void *unused) {
     frazil_stats stats;
     frazil_lease lease;
@@ -234,7 +235,7 @@ static void *end_a_thread(void *unused) {
     frazil_stats stats;
     frazil_lease lease;
     uint8_t uuid[FRAZIL_UUID_SIZE];
-    /* What is first used in a thread is first made there. */
+    /* Thread-local state of the library is created at its first use in this thread. */
     if (pthread_setspecific(ending, &ending) != 0 || frazil_snowflake_stats(minter, &stats, sizeof stats) != FRAZIL_OK ||
         frazil_snowflake_lease(minter, &lease, sizeof lease) != FRAZIL_OK || frazil_uuid7(uuid) != FRAZIL_OK ||
         frazil_layout_parse("no layout", NULL) == FRAZIL_OK)
@@ -258,7 +259,7 @@ struct seen {
     size_t field_count;
     char value[40];
     bool is_warning;
-    volatile bool told;
+    volatile bool called;
 };
 
 static void see(const frazil_event *event, void *data) {
@@ -269,11 +270,11 @@ static void see(const frazil_event *event, void *data) {
     }
     seen->field_count = event->field_count;
     seen->is_warning = event->is_warning;
-    seen->told = true;
+    seen->called = true;
 }
 
-/* Whoever takes the hook away finds what it was told. */
-CASE(events_are_told) {
+/* After frazil_on_event(NULL, NULL) returns, the program can read what the hook has stored. */
+CASE(hook_receives_events) {
     static struct seen seen = {.name = "clock.rollback", .field = "back_ms"};
     frazil_snowflake *ids;
     int64_t id;
@@ -286,13 +287,13 @@ CASE(events_are_told) {
     frazil_stats stats = {0};
     OK(frazil_snowflake_stats(ids, &stats, sizeof stats));
     CHECK(stats.rollbacks == 1 && stats.largest_rollback_seconds == 3.0 && stats.refused == 1);
-    for (int tries = 0; !seen.told && tries < 6000; tries++) pause_ms(10);
+    for (int tries = 0; !seen.called && tries < 6000; tries++) pause_ms(10);
     OK(frazil_on_event(NULL, NULL));
-    CHECK(seen.told && seen.is_warning && strcmp(seen.value, "3000") == 0);
+    CHECK(seen.called && seen.is_warning && strcmp(seen.value, "3000") == 0);
     frazil_snowflake_free(ids);
 }
 
-CASE(a_layout_that_ends_is_told_of) {
+CASE(layout_ending_is_reported) {
     static struct seen seen = {.name = "layout.ending", .field = "ends"};
     frazil_snowflake *ids;
     int64_t id;
@@ -300,11 +301,11 @@ CASE(a_layout_that_ends_is_told_of) {
     OK(frazil_snowflake_open("standard node=9 clock=manual detached=true", &ids));
     OK(frazil_snowflake_set_time(ids, 3910000000000));
     OK(frazil_snowflake_next(ids, &id));
-    for (int tries = 0; !seen.told && tries < 6000; tries++) pause_ms(10);
-    /* By its data one takes away one's own hook alone. */
+    for (int tries = 0; !seen.called && tries < 6000; tries++) pause_ms(10);
+    /* A call with NULL and data removes only the hook that was set with these data. */
     OK(frazil_on_event(NULL, &id));
     OK(frazil_on_event(NULL, &seen));
-    CHECK(seen.told && seen.is_warning && seen.field_count == 2 && strncmp(seen.value, "2094-09-07", 10) == 0);
+    CHECK(seen.called && seen.is_warning && seen.field_count == 2 && strncmp(seen.value, "2094-09-07", 10) == 0);
     frazil_stats stats = {0};
     OK(frazil_snowflake_stats(ids, &stats, sizeof stats));
     CHECK(stats.layout_seconds_left > 0 && stats.layout_seconds_left < 365 * 86400.0);
@@ -314,19 +315,19 @@ CASE(a_layout_that_ends_is_told_of) {
 struct taken {
     pid_t by;
     uint64_t node;
-    volatile bool told;
+    volatile bool called;
 };
 
 static void take(const frazil_event *event, void *data) {
     struct taken *taken = data;
-    if (strcmp(event->name, "lease.taken") != 0 || event->field_count < 3 || taken->told) return;
+    if (strcmp(event->name, "lease.taken") != 0 || event->field_count < 3 || taken->called) return;
     taken->node = strtoull(event->fields[2].value, NULL, 10);
     taken->by = getpid();
-    taken->told = true;
+    taken->called = true;
 }
 
-/* A child has its parent's hook and counts its own; of what its parent was to be told it is told nothing. */
-CASE(a_forked_child_is_told_its_own) {
+/* A child keeps its parent's hook, reports its own events and counts from zero; it does not report its parent's events. */
+CASE(forked_child_reports_its_own_events) {
     static struct taken taken;
     struct folder folder = make_folder();
     char line[200];
@@ -338,17 +339,17 @@ CASE(a_forked_child_is_told_its_own) {
     OK(frazil_on_event(take, &taken));
     OK(frazil_snowflake_open(line, &ids));
     OK(frazil_snowflake_fill(ids, buffer, 10, &written));
-    for (int tries = 0; !taken.told && tries < 6000; tries++) pause_ms(10);
-    CHECK(taken.told && taken.by == getpid());
+    for (int tries = 0; !taken.called && tries < 6000; tries++) pause_ms(10);
+    CHECK(taken.called && taken.by == getpid());
     uint64_t mine = taken.node;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         int failed = frazil_snowflake_stats(ids, &stats, sizeof stats) != FRAZIL_OK || stats.issued != 0 || stats.is_leased;
-        taken.told = false;
+        taken.called = false;
         failed += 2 * (frazil_snowflake_fill(ids, buffer, 3, &written) != FRAZIL_OK);
-        for (int tries = 0; !taken.told && tries < 6000; tries++) pause_ms(10);
-        failed += 4 * !(taken.told && taken.by == getpid() && taken.node != mine);
+        for (int tries = 0; !taken.called && tries < 6000; tries++) pause_ms(10);
+        failed += 4 * !(taken.called && taken.by == getpid() && taken.node != mine);
         failed += 8 * (frazil_snowflake_stats(ids, &stats, sizeof stats) != FRAZIL_OK || stats.issued != 3 || stats.lease_node != taken.node);
         end_child(failed);
     }
@@ -367,8 +368,8 @@ static void count_signal(int number) {
     ++signals;
 }
 
-/* A signal whose handler returns ends no wait, not even where it interrupts system calls. */
-CASE(wait_goes_on_after_signals) {
+/* A signal whose handler returns does not end a wait, even if it interrupts system calls. */
+CASE(wait_continues_after_signals) {
     frazil_snowflake *slow;
     int64_t ids[40];
     struct sigaction counts, ignores;
@@ -382,7 +383,7 @@ CASE(wait_goes_on_after_signals) {
     CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
     frazil_status filled = frazil_snowflake_fill(slow, ids, 40, NULL);
     CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
-    /* One may be on its way yet, which the default action would make the end of the process. */
+    /* A pending signal would end the process by the default action. */
     sigaction(SIGALRM, &ignores, NULL);
     CHECK(filled == FRAZIL_OK && ascending(ids, 40) && signals > 1);
     frazil_snowflake_free(slow);
@@ -399,8 +400,8 @@ static void *close_on_sigint(void *data) {
     return NULL;
 }
 
-/* The guide's way: a thread of the program takes Ctrl-C and closes; a second one, while the first is handled, finds it closed. In a process
-   of its own, where no thread is left from before. */
+/* The guide's way: a thread of the program takes Ctrl-C and closes the generator. A second Ctrl-C finds it closed. The case runs in its own
+   process, without threads of earlier cases. */
 CASE(wait_ends_with_ctrl_c) {
     static struct batch batch;
     fflush(stdout);

@@ -1,4 +1,4 @@
-// Waits end: by time, by close() in another thread, with the program. Hooks are told of events while they are held.
+// Waits end by time, by close() in another thread, and with the program. Hooks receive events while their handles exist.
 #include "helpers.hpp"
 
 #include <atomic>
@@ -63,7 +63,7 @@ CASE(visitor_of_stats_throws) {
     CHECK(caught && calls == 1);
 }
 
-/// A generator of `clock=manual` that has seen its clock go back.
+/// Opens a generator with `clock=manual`, and sets its clock back.
 void go_back(std::uint64_t node) {
     const auto ids = frazil::snowflake::open("standard clock=manual rollback=error detached=true node=" + std::to_string(node));
     ids->set_time(frazil::time_point(milliseconds(1900000000000)));
@@ -72,48 +72,48 @@ void go_back(std::uint64_t node) {
     thrown([&] { (void)ids->next(); });
 }
 
-CASE(hooks_are_told_while_they_are_held) {
-    std::atomic<int> told{0}, later{0};
+CASE(hooks_are_called_while_they_are_held) {
+    std::atomic<int> calls{0}, later{0};
     std::string seen;
     {
         const auto hook = frazil::on_event([&](const frazil::event &event) {
             if (event.name != "clock.rollback") return;
             seen = std::string(event.name) + (event.is_warning ? " warning " : " ") + std::string(event.field("back_ms").value_or("")) + " " +
                    std::string(event.field("node").value_or("")) + (event.field("no") ? " no" : "");
-            ++told;
+            ++calls;
             throw std::runtime_error("it stays on this side of C");
         });
         go_back(21);
-        CHECK(in_time([&] { return told == 1; }));
+        CHECK(in_time([&] { return calls == 1; }));
         go_back(22);
-        CHECK(in_time([&] { return told == 2; }));
+        CHECK(in_time([&] { return calls == 2; }));
     }
     CHECK(seen == "clock.rollback warning 3000 22");
     go_back(23);
     {
-        // A later one takes the place of an earlier one, whose end does not end it.
-        auto first = std::make_unique<frazil::event_hook>(frazil::on_event([&](const frazil::event &) { told = -1; }));
+        // A later hook replaces an earlier one; the end of the earlier one does not end the later one.
+        auto first = std::make_unique<frazil::event_hook>(frazil::on_event([&](const frazil::event &) { calls = -1; }));
         auto second = frazil::on_event([&](const frazil::event &) { ++later; });
         first.reset();
         auto moved = std::move(second);
         go_back(24);
         CHECK(in_time([&] { return later == 1; }));
     }
-    CHECK(told == 2);
+    CHECK(calls == 2);
     CHECK(refused([] { (void)frazil::on_event(nullptr); }, errc::wrong_type));
 }
 
-CASE(a_hook_may_take_itself_away) {
+CASE(hook_may_remove_itself) {
     std::optional<frazil::event_hook> hook;
-    std::atomic<bool> set{false}, told{false};
+    std::atomic<bool> set{false}, kept_all{false};
     hook = frazil::on_event([&, kept = std::string(100, 'x')](const frazil::event &) {
         while (!set) std::this_thread::yield();
         hook.reset();
-        told = kept.size() == 100;
+        kept_all = kept.size() == 100;
     });
     set = true;
     go_back(25);
-    CHECK(in_time([&] { return told.load(); }));
+    CHECK(in_time([&] { return kept_all.load(); }));
     CHECK(!hook);
 }
 

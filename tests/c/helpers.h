@@ -1,4 +1,4 @@
-/* What the cases in C have in common. The first line of a file that includes it defines _GNU_SOURCE. */
+/* Helpers of the cases in C. The first line of a file that includes it defines _GNU_SOURCE. */
 #include <frazil.h>
 
 #include "suite.h"
@@ -16,10 +16,10 @@
 #endif
 
 #define NOW INT64_C(1800000000000)
-/* Two node numbers, and generators that share none. */
+/* A layout with two node numbers; generators do not share one. */
 #define TWO "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory window=8s renew=2s rollback=error detached=true"
 
-/* Ends the case when a call does not return the status. */
+/* Ends the case if a call does not return the expected status. */
 #define STATUS(call, expected) CHECK((call) == (expected))
 #define OK(call) STATUS(call, FRAZIL_OK)
 
@@ -59,8 +59,8 @@ static inline int64_t wall_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Ends a forked child, which failed or not: by a signal that nobody else sends, because valgrind makes a failure of any exit status, for what the stacks of the
-   parent's threads held is lost in the child. */
+/* Ends a forked child by a signal that shows its outcome. An exit status would not do: valgrind makes each a failure, because memory that only
+   the stacks of the parent's threads refer to is leaked in the child. */
 __attribute__((noreturn)) static inline void end_child(int failed) {
     if (failed != 0) printf("# child: %d: %s\n", failed, frazil_last_error());
     fflush(stdout);
@@ -68,7 +68,7 @@ __attribute__((noreturn)) static inline void end_child(int failed) {
     for (;;) pause();
 }
 
-/* Waits for a child, and whether it ended well. */
+/* Waits for a child, and returns whether it succeeded. */
 static inline bool ended_well(pid_t child) {
     int status = 0;
     return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1;
@@ -79,7 +79,7 @@ static inline void pause_ms(int ms) {
     nanosleep(&pause, NULL);
 }
 
-/* Where processes meet: made before they are forked, and each of them goes there once. */
+/* A barrier for processes. It is made before the forks, and each process waits at it once. */
 struct barrier {
     int ends[2];
 };
@@ -90,7 +90,7 @@ static inline struct barrier make_barrier(void) {
     return barrier;
 }
 
-/* Waits until each process has come here or has ended: the pipe is at its end when nobody can write any more. */
+/* Waits until each process has come here or has ended. The read returns when no process has the pipe's writing end open. */
 static inline void meet(struct barrier barrier) {
     char none;
     close(barrier.ends[1]);
@@ -98,7 +98,7 @@ static inline void meet(struct barrier barrier) {
     close(barrier.ends[0]);
 }
 
-/* It takes connections, and never answers. */
+/* A server that accepts connections but never answers. */
 struct server {
     int socket;
     unsigned port;
@@ -115,31 +115,33 @@ static inline struct server make_silent_server(void) {
     return (struct server){listening, ntohs(address.sin_port)};
 }
 
-/* A folder of this case's own for `store=file:`. */
+/* A folder for the `store=file:` of one case. */
 struct folder {
     char path[64];
 };
 
 static inline struct folder make_folder(void) {
     struct folder folder;
-    const char *place = getenv("TMPDIR");
+    /* In memory, if the runner has such a folder: on a busy disk, an fsync can take longer than a start may. */
+    const char *place = getenv("FRAZIL_TEST_SERVERS");
+    if (place == NULL) place = getenv("TMPDIR");
     if (place == NULL || strlen(place) > 40) place = "/tmp";
     snprintf(folder.path, sizeof folder.path, "%s/frazil-c-XXXXXX", place);
     if (mkdtemp(folder.path) == NULL) abort();
     return folder;
 }
 
-/* Exchanges the folder with what a case has put beside it, at once: somebody may be writing in it just now, and would make it anew. */
+/* Atomically exchanges the folder with another beside it. A plain rename would not do: a thread that writes just then would recreate the folder. */
 static inline bool exchange_folder(struct folder folder, const char *with) {
 #ifdef __APPLE__
     return renamex_np(folder.path, with, RENAME_SWAP) == 0;
 #else
-    /* musl has no function for it. */
+    /* musl has no function for this system call. */
     return syscall(SYS_renameat2, AT_FDCWD, folder.path, AT_FDCWD, with, RENAME_EXCHANGE) == 0;
 #endif
 }
 
-/* Removes it, and what a case has put beside it. The thread behind a handle that was just freed may write once more. */
+/* Removes the folder, and what a case has put beside it. Retries, because the thread of a freed handle may write once more. */
 static inline void remove_folder(struct folder folder) {
     char command[100];
     snprintf(command, sizeof command, "rm -rf '%s'* 2>/dev/null", folder.path);
@@ -149,7 +151,7 @@ static inline void remove_folder(struct folder folder) {
     }
 }
 
-/* Whether the folder's store says that a number is free: the newer half of its record begins "1 free". */
+/* Returns whether a number is free in the folder's store. The newer half of its record then begins with "1 free". */
 static inline bool is_free(struct folder folder, const char *namespace, uint64_t node) {
     unsigned char bytes[8192] = {0};
     char path[160];
@@ -165,8 +167,8 @@ static inline bool is_free(struct folder folder, const char *namespace, uint64_t
     return got == sizeof bytes && memcmp(bytes + (sequence[1] > sequence[0]) * 4096 + 36, "1 free ", 7) == 0;
 }
 
-/* Whether a number is given back; who frees a handle waits for that only as long as a destructor may. */
-static inline bool is_given_back(struct folder folder, const char *namespace, uint64_t node) {
+/* Returns whether a number is released within a minute, because frazil_snowflake_free() may return before the release. */
+static inline bool is_released(struct folder folder, const char *namespace, uint64_t node) {
     for (int i = 0; i < 6000 && !is_free(folder, namespace, node); ++i) pause_ms(10);
     return is_free(folder, namespace, node);
 }

@@ -1,4 +1,4 @@
-// What the cases in C++ have in common.
+// Helpers of the cases in C++.
 #include <frazil.hpp>
 
 #include "suite.h"
@@ -21,7 +21,7 @@ using frazil::errc;
 using frazil::error;
 using std::chrono::milliseconds;
 
-/// The error that a call throws; OK for none.
+/// Returns the error that a call throws, or OK.
 template <typename F>
 std::int32_t thrown(F call) {
     try {
@@ -32,7 +32,7 @@ std::int32_t thrown(F call) {
     return FRAZIL_OK;
 }
 
-/// Whether a call throws this error, with a text that says all of this.
+/// Returns whether a call throws this error, with a message that contains all of these texts.
 template <typename F>
 bool refused(F call, errc code, std::vector<std::string> says = {}) {
     try {
@@ -49,14 +49,14 @@ inline bool ascending(const std::vector<std::int64_t> &ids) {
     return std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) == ids.end();
 }
 
-/// Ends a forked child, well or not: by a signal that nobody else sends, because valgrind makes a failure of any exit status, for what the
-/// stacks of the parent's threads held is lost in the child.
+/// Ends a forked child by a signal that shows its outcome. An exit status would not do: valgrind makes each a failure, because memory
+/// that only the stacks of the parent's threads refer to is leaked in the child.
 [[noreturn]] inline void end_child(bool well) {
     kill(getpid(), well ? SIGUSR1 : SIGTERM);
     for (;;) pause();
 }
 
-/// Waits for a child, and whether it ended well.
+/// Waits for a child, and returns whether it succeeded.
 inline bool ended_well(pid_t child) {
     int status = 0;
     return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1;
@@ -68,14 +68,14 @@ bool in_time(F condition) {
     return condition();
 }
 
-/// Where processes meet: made before they are forked, and each of them goes there once.
+/// A barrier for processes. It is made before the forks, and each process waits at it once.
 class barrier {
 public:
     barrier() {
         if (pipe(ends_) != 0) std::abort();
     }
 
-    /// Waits until each process has come here or has ended: the pipe is at its end when nobody can write any more.
+    /// Waits until each process has come here or has ended. The read returns when no process has the pipe's writing end open.
     void meet() const {
         char none = 0;
         close(ends_[1]);
@@ -87,13 +87,13 @@ private:
     int ends_[2];
 };
 
-/// A folder of this case's own for `store=file:`.
+/// A folder for the `store=file:` of one case.
 class folder {
 public:
     folder() : path_((std::filesystem::temp_directory_path() / "frazil-cpp-XXXXXX").string()) {
         if (mkdtemp(path_.data()) == nullptr) std::abort();
     }
-    /// The thread behind a handle that was just freed may write once more.
+    /// Removes the folder. Retries, because the thread of a freed handle may write once more.
     ~folder() {
         const auto removed = [](const std::string &path) {
             std::error_code failed;
@@ -107,18 +107,18 @@ public:
 
     const std::string &path() const { return path_; }
     std::string store() const { return "file:" + path_; }
-    /// A spec of this folder's store.
+    /// Returns a spec of this folder's store.
     std::string spec(const std::string &rest = "") const { return "standard store=" + store() + " " + rest; }
 
-    /// What a case has put beside it.
+    /// Returns the path of a folder or file beside this folder.
     std::string beside() const { return path_ + "-beside"; }
 
-    /// Exchanges it with that, at once: somebody may be writing in it just now, and would make it anew.
+    /// Atomically exchanges the folder with the one beside it. After a plain rename, a thread that writes just then would recreate it.
     void exchange() const {
         if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, beside().c_str(), RENAME_EXCHANGE) != 0) std::abort();
     }
 
-    /// Whether the store says that a number is free: the newer half of its record begins "1 free".
+    /// Returns whether a number is free in the store. The newer half of its record then begins with "1 free".
     bool is_free(const std::string &in, std::uint64_t node) const {
         std::ifstream file(path_ + "/" + in + "/" + std::to_string(node), std::ios::binary);
         const std::string bytes((std::istreambuf_iterator<char>(file)), {});

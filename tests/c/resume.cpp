@@ -1,6 +1,6 @@
-// The guide's fixed tick loop (docs/game-servers.md) in a server that is killed: each ID is saved, and the world's time now and then.
+// The guide's fixed tick loop (docs/game-servers.md) in a server that is killed. It saves each ID, and the world's time now and then.
 // usage: resume SPEC FOLDER       plays until it is killed
-//        resume --repeated FOLDER prints how many IDs were saved, and how many of them twice
+//        resume --repeated FOLDER prints the number of saved IDs, and of those that repeat another one
 #include <frazil.hpp>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using namespace std::chrono;
 
 static std::vector<std::int64_t> read_ids(const std::string &path) {
     std::ifstream file(path, std::ios::binary | std::ios::ate);
-    // A write that was cut short has saved no ID.
+    // An incomplete write has saved no ID.
     std::vector<std::int64_t> ids(file ? static_cast<std::size_t>(file.tellg()) / 8 : 0);
     file.seekg(0).read(reinterpret_cast<char *>(ids.data()), static_cast<std::streamsize>(ids.size() * 8));
     return ids;
@@ -39,7 +39,7 @@ int main(int argc, char **argv) try {
     std::ifstream(save) >> time_ms;
     frazil::time_point now{milliseconds{time_ms}};
     const std::int64_t highest = saved.empty() ? 0 : *std::max_element(saved.begin(), saved.end());
-    // The control opens without after=, as long as the world's time is all that it knows.
+    // The control run opens without after=, and continues from the world's time only.
     const bool is_control = spec.find("CONTROL") != std::string::npos;
     const auto ids = is_control ? frazil::snowflake{spec.substr(0, spec.find("CONTROL"))} : frazil::snowflake{spec + " after=" + std::to_string(highest)};
     if (!is_control) now = std::max(now, ids.layout().decode(highest).time + seconds{1});

@@ -33,7 +33,7 @@ static void case_fail(const char *file, int line, const char *what) {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Ends the case when the condition does not hold. */
+/* Ends the case if the condition does not hold. */
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \

@@ -71,7 +71,7 @@ def layouts():
 
 
 def mistakes():
-    """Those that a line or a text can make: the others have another type than C's."""
+    """Yields the mistakes that a C caller can make with a line or a text; C's types rule out the others."""
     for row in load("mistakes")["mistakes"]:
         value = row["value"] if isinstance(row["value"], str) else json.dumps(row["value"])
         if "option" in row and "typed" not in row:
@@ -133,7 +133,7 @@ def uuids():
 def main():
     texts, layout_cases, specs = load("texts"), load("layouts"), load("specs")
     errors = load("errors")["errors"]
-    forms = ("decimal", "base62", "base32", "hex")
+    forms = ("decimal", "base62", "base32", "hex", "check")
     print("/* Generated from tests/vectors by tests/c/vectors.py. */\n")
     array("known_id", "KNOWN_IDS", known_ids())
     array(
@@ -142,6 +142,9 @@ def main():
         ((integer(row["id"]), "{" + ", ".join(text(row[form]) for form in forms) + "}") for row in texts["valid"]),
     )
     array("invalid_text", "INVALID_TEXTS", ((f"FRAZIL_{row['format'].upper()}", text(row["text"])) for row in texts["invalid"]))
+    for kind, last in (("spelled", "id"), ("refused", "says")):
+        rows = ((f"FRAZIL_{row['format'].upper()}", text(row["prefix"]), text(row["text"]), text(row[last])) for row in texts[kind])
+        array("prefixed_text", f"{kind.upper()}_TEXTS", rows)
     array("valid_layout", "VALID_LAYOUTS", layouts())
     array("refusal", "INVALID_LAYOUTS", (refusal(row, "text") for row in layout_cases["invalid"]))
     array("valid_spec", "VALID_SPECS", ((text(row["spec"]), text(row["canonical"])) for row in specs["canonical"]))

@@ -1,4 +1,4 @@
-/* What vectors.py makes of each file of tests/vectors. */
+/* The types that vectors.py fills from each file of tests/vectors. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,12 +21,20 @@ struct known_id {
 struct valid_text {
     int64_t id;
     /* In the order of FRAZIL_DECIMAL and so on. */
-    const char *forms[4];
+    const char *forms[5];
 };
 
 struct invalid_text {
     int32_t format;
     const char *text;
+};
+
+/* A text after a prefix, and its ID, or what the refusal must mention. */
+struct prefixed_text {
+    int32_t format;
+    const char *prefix;
+    const char *text;
+    const char *gives;
 };
 
 struct valid_layout {
@@ -48,7 +56,7 @@ struct valid_spec {
     const char *canonical;
 };
 
-/* A layout or a spec line that is refused, and words that the refusal must say; NULL ends them. */
+/* A layout or a spec line that is refused, and words that the error must contain; NULL ends them. */
 struct refusal {
     const char *text;
     int32_t code;
@@ -76,7 +84,7 @@ struct takeover {
     uint64_t sequence;
     size_t field_count;
     struct vector_field fields[8];
-    /* Of TAKEOVER_STEPS. */
+    /* An index into TAKEOVER_STEPS. */
     size_t first_step;
     size_t step_count;
 };

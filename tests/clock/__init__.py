@@ -1,7 +1,7 @@
-"""A system clock that tests turn, for processes of their own.
+"""A system clock that tests set for the processes that they start.
 
-libfaketime does as much, but holds a lock while it reads the clock: a child that was forked at that instant waits for ever, as pthreads'
-locks do not survive a fork. This one has none.
+libfaketime would do the same, but it holds a lock while it reads the clock. A child that is forked at that instant waits for ever, because
+pthreads' locks do not survive a fork. This library has no lock.
 """
 
 import atexit
@@ -15,13 +15,13 @@ import tempfile
 import time
 
 FILE = "FRAZIL_TEST_CLOCK"
-# What a busy machine may lose between two steps.
+# The time that may pass between two steps on a busy machine.
 SLACK_S = 60
 
 
 @functools.cache
 def library():
-    """Compiles the library that shows it, once a process."""
+    """Compiles the library that replaces the clock, once in each process."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="frazil-clock-"))
     atexit.register(shutil.rmtree, folder)
     built = folder / "turned.so"
@@ -31,17 +31,17 @@ def library():
 
 
 def under(path):
-    """The environment of a process whose clock `turn` turns, through the file of that path; now it is the true one."""
+    """Returns the environment of a process whose clock `turn` sets through a file. At first the clock shows the true time."""
     path.write_bytes(bytes(8))
     return {"LD_PRELOAD": str(library()), FILE: str(path)}
 
 
 def turn(seconds, path=None):
-    """Turns the clock of the processes that have that file, or of this one, to the true time plus so many seconds."""
-    # In place, as it is mapped.
+    """Sets the clock of the processes with this file, or of this process, to the true time plus a number of seconds."""
+    # The file is written in place, because processes have it mapped.
     with open(path or os.environ[FILE], "r+b", buffering=0) as file:
         file.write(round(seconds * 1e9).to_bytes(8, sys.byteorder, signed=True))
-        # What the kernel has written down is the true time. A test whose clock stands would find nothing to complain of.
+        # The kernel's time stamp of the file is the true time. Without this check, a test would pass even if the clock did not change.
         shown = time.time() - os.fstat(file.fileno()).st_mtime
     assert path or abs(shown - seconds) < SLACK_S, f"the clock shows {shown} s more than the true one, not {seconds}"
     # A generator may trust the processor's counter for 1 ms before it reads the clock again.

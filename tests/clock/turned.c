@@ -1,5 +1,5 @@
-/* A system clock that a test turns, for processes that preload this library: the true time plus the nanoseconds in the file that
-   FRAZIL_TEST_CLOCK names. The monotonic clock stays true. Only what programs in C, C++, Python, Node and Rust ask here is here. */
+/* A system clock that a test sets, for processes that preload this library: the true time plus the nanoseconds in the file that
+   FRAZIL_TEST_CLOCK names. The monotonic clock stays true. Only the functions that the tests' programs call are replaced. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ __attribute__((constructor)) static void map_file(void) {
 int clock_gettime(clockid_t clock, struct timespec *at) {
     int failed = (int)syscall(SYS_clock_gettime, clock, at);
     if (failed || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE)) return failed;
-    /* A constructor that runs before ours sees the true time. */
+    /* A constructor that runs before this library's constructor sees the true time. */
     int64_t ns = at->tv_nsec + (ahead_ns ? __atomic_load_n(ahead_ns, __ATOMIC_RELAXED) : 0);
     int64_t seconds = ns / second_ns - (ns % second_ns < 0);
     at->tv_sec += seconds;

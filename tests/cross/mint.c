@@ -1,4 +1,4 @@
-/* Mints IDs, half of them when a line has come, and the others after another one: mint SPEC COUNT FILE */
+/* Mints half of the IDs after a line of input, and the other half after another line: mint SPEC COUNT FILE */
 #include <frazil.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ static void check(frazil_status status) {
     }
 }
 
-/* Says where it is, and waits for a line. */
+/* Prints its place, and waits for a line. */
 static void meet(const char *place) {
     char line[8];
     puts(place);

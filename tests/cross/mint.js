@@ -1,5 +1,5 @@
 'use strict'
-// Mints IDs, half of them when a line has come, and the others after another one: mint.js SPEC COUNT FILE
+// Mints half of the IDs after a line of input, and the other half after another line: mint.js SPEC COUNT FILE
 
 const fs = require('node:fs')
 const { createInterface } = require('node:readline')
@@ -8,7 +8,7 @@ const { Snowflake } = require('../../node')
 async function main([spec, count, path]) {
   const ids = await Snowflake.open(spec)
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
-  /** Says where it is, and waits for a line. */
+  /** Prints its place, and waits for a line. */
   const meet = place => {
     console.log(place)
     return lines.next()

@@ -1,4 +1,4 @@
-"""Mints IDs, half of them when a line has come, and the others after another one: mint.py SPEC COUNT FILE"""
+"""Mints half of the IDs after a line of input, and the other half after another line: mint.py SPEC COUNT FILE"""
 
 import array
 import sys
@@ -7,7 +7,7 @@ import frazil
 
 
 def meet(place):
-    """Says where it is, and waits for a line."""
+    """Prints its place, and waits for a line."""
     print(place, flush=True)
     input()
 

@@ -1,6 +1,6 @@
 """The rollback policies under a system clock that really goes back while IDs are minted.
 
-Each test runs in a process of its own, `python test_clock.py NAME`, in which `turn` sets the clock.
+Each test runs in a new process, `python test_clock.py NAME`, in which `turn` sets the clock.
 """
 
 import concurrent.futures
@@ -21,12 +21,12 @@ from clock import turn
 ROOT = pathlib.Path(__file__).parent.parent.parent
 HOUR = 3600
 YEAR = 366 * 24 * HOUR
-# What a busy machine may lose between two steps of a test.
+# The time that may pass between two steps of a test on a busy machine.
 SLACK = 60
 
 
 def run_under_a_clock_to_turn(command, tmp_path):
-    """Runs a command whose clock shows the true time plus what `turn` says; its monotonic clock stays true."""
+    """Runs a command whose system clock `turn` sets. Its monotonic clock stays true."""
     env = os.environ | clock.under(tmp_path / "clock") | {"PYTHONPATH": str(ROOT / "tests")}
     child = subprocess.run(command, env=env, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
     assert child.returncode == 0, child.stdout
@@ -42,13 +42,13 @@ def under_a_clock_to_turn(test):
 
 
 def check_refusal(error, back, rollback):
-    """Holds a refusal's text and `retry_after` against what the clock went back by, in seconds.
+    """Compares a refusal's text and `retry_after` with the seconds by which the clock went back.
 
-    The true time went on since, so both may be less, but never more.
+    The true time has advanced since then, so both may be less, but never more.
     """
-    told = re.fullmatch(r"the clock went back by (\d+) ms; rollback=(\S+) allows the next ID in (\d+) ms", str(error))
-    assert told, str(error)
-    back_ms, policy, wait_ms = int(told[1]), told[2], int(told[3])
+    found = re.fullmatch(r"the clock went back by (\d+) ms; rollback=(\S+) allows the next ID in (\d+) ms", str(error))
+    assert found, str(error)
+    back_ms, policy, wait_ms = int(found[1]), found[2], int(found[3])
     assert policy == rollback
     assert (back - SLACK) * 1000 < back_ms <= back * 1000, str(error)
     assert wait_ms - 1 <= error.retry_after * 1000 <= wait_ms, (str(error), error.retry_after)
@@ -78,20 +78,20 @@ class Minters:
                 own = new[-1]
                 self.minted += new
             self.rounds[number] += 1
-            # Less than a tick holds: nobody runs ahead but for the clock.
+            # Fewer IDs than a tick holds, so that only the clock makes a generator run ahead.
             time.sleep(0.001)
 
     def go_on(self, rounds):
-        """Lets both threads make so many calls, from beginning to end."""
+        """Waits until both threads have made `rounds` complete calls."""
         goal = [done + rounds + 1 for done in self.rounds]
         while any(done < least for done, least in zip(self.rounds, goal, strict=True)):
             assert not any(thread.done() for thread in self.running), [thread.exception() for thread in self.running if thread.done()]
             time.sleep(0.001)
 
     def after(self, turned_to):
-        """Turns the clock, and returns how many IDs and which refusals that brings."""
+        """Sets the clock, and returns the number of IDs and the refusals afterwards."""
         turn(turned_to)
-        self.go_on(1)  # The calls that the turn has caught half-way.
+        self.go_on(1)  # Completes the calls that were running when the clock was set.
         minted, refusals = len(self.minted), len(self.refusals)
         self.go_on(100)
         return len(self.minted) - minted, self.refusals[refusals:]
@@ -106,7 +106,7 @@ class Minters:
 def test_ahead_mints_through_jumps_and_never_repeats():
     minters = Minters(frazil.Snowflake("standard", node=1, rollback="ahead:1s"))
     try:
-        # The offset, and by how much that lies behind the highest one so far.
+        # Each offset of the clock, and how far it is below the highest offset so far.
         for offset, back in [(0, 0), (-0.5, 0.5), (0, 0), (-HOUR, HOUR), (-0.5, 0.5), (HOUR, 0), (HOUR - 0.5, 0.5), (0, HOUR), (HOUR, 0)]:
             minted, refusals = minters.after(turned_to=offset)
             if back < 1:
@@ -124,7 +124,7 @@ def test_ahead_mints_through_jumps_and_never_repeats():
 
 
 @under_a_clock_to_turn
-def test_ahead_goes_on_once_the_clock_has_caught_up():
+def test_ahead_continues_once_the_clock_has_caught_up():
     ids = frazil.Snowflake("standard", node=2, rollback="ahead:1s")
     newest = ids.next()
     turn(-HOUR)
@@ -188,7 +188,7 @@ def test_wait_refuses_a_long_rollback_at_once():
 
 @under_a_clock_to_turn
 def test_new_leases_are_used_at_once_after_a_rollback():
-    """Also those of a forked child, and of release_node(): `rollback=ahead` allows what the lease before it allowed."""
+    """Also the leases of a forked child, and after release_node(): `rollback=ahead` allows the same as with the lease before."""
     with tempfile.TemporaryDirectory() as folder:
         ids = frazil.Snowflake("standard", rollback="ahead:10m", store=f"file:{folder}/store")
         newest = ids.next()
@@ -207,7 +207,7 @@ def test_new_leases_are_used_at_once_after_a_rollback():
 
 @under_a_clock_to_turn
 def test_wait_counts_what_it_has_waited():
-    """A call waits for a clock that goes back further meanwhile: all its waits together stay within the limit."""
+    """If the clock goes back further while a call waits, all waits of the call together stay within the limit."""
     for node, further in [(6, 51), (7, HOUR)]:
         turn(0)
         ids = frazil.Snowflake("standard", node=node, rollback="wait:50s")

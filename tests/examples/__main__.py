@@ -1,6 +1,6 @@
 """Starts an example to look at: python3 tests/examples NAME
 
-It runs on DATABASE_URL, or else on a PostgreSQL of its own, whose data go with it; on the port PORT, or else 8000; until Ctrl-C.
+It runs until Ctrl-C, on DATABASE_URL, or else on a new PostgreSQL, whose data is removed at the end. PORT is 8000 by default.
 """
 
 import contextlib
@@ -8,7 +8,7 @@ import os
 import pathlib
 import sys
 
-# Run as a folder, the folder itself is on the path; the packages are one above.
+# Python puts the folder itself on the path, but the packages are in its parent.
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 import servers

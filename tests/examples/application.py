@@ -1,4 +1,4 @@
-"""An example as its user has it: copied, installed, started, and looked at from outside."""
+"""An example as a user runs it: copied, installed, started, and inspected from outside."""
 
 import contextlib
 import functools
@@ -29,7 +29,7 @@ class Example:
         self.folder = BUILD / name
 
     def prepare(self):
-        """Copies the example, and installs what it needs with frazil as this checkout has built it."""
+        """Copies the example, and installs its packages, with frazil as built by this checkout."""
         installed = {".venv", "node_modules", "package-lock.json"}
         made = {".env", "__pycache__", "dist", "generated"}
         if self.folder.exists():
@@ -46,7 +46,7 @@ class Example:
         [wheel] = (ROOT / "build/wheels").glob("frazil-*.whl")
         venv, requirements = self.folder / ".venv", self.folder / "requirements.txt"
         pip = [ROOT / "scripts/uv.sh", "pip", "install", "--quiet", "--python", venv / "bin/python"]
-        # The marks come last: what is half made is made again.
+        # The marks come last, so that a partial installation is repeated.
         mark = venv / "installed"
         if not mark.exists() or mark.read_bytes() != requirements.read_bytes():
             shutil.rmtree(venv, ignore_errors=True)
@@ -75,14 +75,14 @@ class Example:
             run("node", ROOT / "node/pack.mjs", host, packed / "frazil.node", packed)
             (self.folder / "package-lock.json").unlink(missing_ok=True)
             run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packed.glob("*.tgz"), cwd=self.folder)
-            # npm has written the tarballs' paths into it.
+            # Restores the file, because npm has written the tarballs' paths into it.
             manifest.write_bytes(wanted)
             for mark, content in marks.items():
                 mark.write_bytes(content)
 
     @contextlib.contextmanager
     def start(self, database, port=None, **environment):
-        """Runs the example on a database until the end of the block."""
+        """Runs the example on a database, until the end of the block."""
         with contextlib.ExitStack() as stack:
             if port is None:
                 reserved = stack.enter_context(process.reserve_port())
@@ -96,7 +96,7 @@ class Example:
 
 
 class Application:
-    """A running example: `url`, the process that `run.sh` has become, and those below it."""
+    """A running example: its `url`, the process of `run.sh`, and its descendants."""
 
     def __init__(self, example, database, port, environment):
         self.port = port
@@ -108,20 +108,20 @@ class Application:
         self.running = process.spawn([example.folder / "run.sh"], self.log, cwd=example.folder, env=kept | given)
 
     def wait(self):
-        """Returns once it serves."""
+        """Returns once the example serves."""
         ended = process.await_true(lambda: self.running.poll() is not None or self.serves(), TIMEOUT, 0.1)
         assert ended and self.running.poll() is None, f"it does not start; it has said:\n{self.said()}"
 
     def serves(self):
-        """Returns whether one of its processes listens."""
+        """Returns whether one of the example's processes listens."""
         return process.listens(self.running.pid, self.port)
 
     def said(self):
-        """The end of what it has printed."""
+        """Returns the end of the example's output."""
         return self.log.read_text(errors="replace")[-4000:]
 
     def worker_of(self, connection):
-        """The process below the first one that holds the other end of a connection; None where there is none."""
+        """Returns the descendant process at the other end of a connection, or None."""
         ours = connection.getsockname()[1]
         rows = [row.split() for row in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
         held = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{self.port:04X}") and row[2].endswith(f":{ours:04X}")}
@@ -132,15 +132,15 @@ class Application:
         return None
 
     def stop(self):
-        """Ends it as its user does, by SIGTERM, and returns once all of its processes have ended."""
+        """Ends the example by SIGTERM, as its user does, and returns once all its processes have ended."""
         members = process.family(self.running.pid)
         self.running.send_signal(signal.SIGTERM)
         ended = process.await_true(lambda: self.running.poll() is not None and all(map(process.gone, members)), TIMEOUT)
         assert ended, f"it does not end on SIGTERM; it has said:\n{self.said()}"
 
     def kill(self):
-        """Ends it surely."""
-        # All of its session, also workers whose watcher has ended.
+        """Kills all processes of the example."""
+        # The whole session, including workers whose supervisor has ended.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.running.pid, signal.SIGKILL)
         self.running.wait(TIMEOUT)
@@ -148,23 +148,23 @@ class Application:
 
 @functools.cache
 def names():
-    """The names of all examples."""
+    """Returns the names of all examples."""
     return sorted(path.parent.name for path in ROOT.glob("examples/*/run.sh"))
 
 
 def run(*command, **options):
-    """Runs a command to its end, and returns what it prints."""
+    """Runs a command to its end, and returns its output."""
     done = subprocess.run([*map(str, command)], check=False, capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{' '.join(map(str, command))} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
     return done.stdout
 
 
 def held_nodes(database):
-    """The node numbers that are leased in a store and were not given back."""
-    told = json.loads(run(sys.executable, "-m", "frazil", "nodes", database, "--json"))
-    return [slot["node"] for slot in told["slots"] if slot["state"] == "held"]
+    """Returns the node numbers that are leased in a store."""
+    listed = json.loads(run(sys.executable, "-m", "frazil", "nodes", database, "--json"))
+    return [slot["node"] for slot in listed["slots"] if slot["state"] == "held"]
 
 
 def quoted(text):
-    """A part of a URL."""
+    """Quotes a part of a URL."""
     return urllib.parse.quote(str(text), safe="")

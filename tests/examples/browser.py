@@ -26,14 +26,14 @@ TIMEOUT = 120
 
 
 class Browser:
-    """A browser of one's own, with an empty profile in a folder."""
+    """A new browser, with an empty profile in a folder."""
 
     def __init__(self, folder):
         browser = next(filter(None, map(shutil.which, BROWSERS)), None)
         assert browser, f"a browser is missing: install one of {', '.join(BROWSERS)}"
         theirs_in, self.out = os.pipe()
         self.back, theirs_out = os.pipe()
-        # Chromium reads from 3 and writes to 4.
+        # Chromium reads from descriptor 3 and writes to descriptor 4.
         command = [browser, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"]
         moved = ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash", *command]
         self.log = folder / "browser.log"
@@ -57,7 +57,7 @@ class Browser:
                 return answer["result"]
 
     def receive(self, until, method):
-        """The next message."""
+        """Returns the next message."""
         while b"\0" not in self.read:
             ready, _, _ = select.select([self.back], [], [], max(0, until - time.monotonic()))
             data = os.read(self.back, 1 << 16) if ready else b""
@@ -67,7 +67,7 @@ class Browser:
         return json.loads(message)
 
     def open(self, url, before=""):
-        """A new page at a URL, once it has loaded its data; the script `before` runs in it before its own."""
+        """Opens a page, and returns it once it has loaded its data. The script `before` runs before the page's own scripts."""
         return Page(self, url, before)
 
     def close(self):
@@ -84,7 +84,7 @@ class Browser:
         self.close()
 
 
-# What fails in the page without anybody looking; how many answers it has had.
+# Counts the page's answers, and collects errors that the page does not show.
 WATCH = """
 window.failures = []; window.answers = 0
 for (const kind of ['error', 'unhandledrejection']) addEventListener(kind, event => failures.push(event.message ?? `${event.reason}`))
@@ -109,23 +109,23 @@ class Page:
         return self.browser.call(method, self.session, **parameters)
 
     def evaluate(self, script):
-        """The value of an expression; of a promise, what it becomes."""
-        told = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
-        assert "exceptionDetails" not in told, told["exceptionDetails"]
-        return told["result"].get("value")
+        """Returns the value of an expression. A promise is awaited."""
+        answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
     def ready(self, answers=1):
-        """Waits until the page has had so many answers and shows them; fails with what it shows if it could not."""
+        """Waits until the page has received and shown `answers` answers. Fails with the page's text if it does not."""
         look = f"answers >= {answers} && document.documentElement.dataset.state !== 'loading'"
         until = time.monotonic() + TIMEOUT
         while not self.evaluate(look):
-            assert time.monotonic() < until, f"the page goes on loading:\n{self.evaluate('document.body.innerText')}"
+            assert time.monotonic() < until, f"the page is still loading:\n{self.evaluate('document.body.innerText')}"
             time.sleep(0.05)
         wrong = self.evaluate("[...failures, document.getElementById('problem').textContent].join('\\n')")
         assert not wrong, f"the page has failed: {wrong}"
 
     def click(self, selector):
-        """Clicks into the middle of an element with the mouse, and waits for what the page then loads."""
+        """Clicks into the middle of an element with the mouse, and waits until the page has loaded."""
         answers = self.evaluate("answers")
         middle = """(found => {
             found.scrollIntoView({ block: 'center' })
@@ -139,33 +139,33 @@ class Page:
         self.ready(answers + 1)
 
     def write(self, selector, text):
-        """Writes into a field, as by the keyboard."""
+        """Types a text into a field."""
         self.evaluate(f"document.querySelector({json.dumps(selector)}).focus()")
         self.call("Input.insertText", text=text)
 
     def choose(self, name, value):
-        """Chooses a value of a list or a date, and waits for what the page then loads."""
+        """Chooses a value of a list or a date, and waits until the page has loaded."""
         answers = self.evaluate("answers")
         choice = f"document.getElementById({json.dumps(name)})"
         self.evaluate(f"{choice}.value = {json.dumps(value)}; {choice}.dispatchEvent(new Event('change'))")
         self.ready(answers + 1)
 
     def rows(self):
-        """(ID, where its link leads, text) of each message in the list, from the top, as they stand on the page."""
+        """Returns (ID, its link's address, text) of each message on the page, from the top."""
         return self.evaluate(
             "[...document.querySelectorAll('#messages > li')].map(row => [row.querySelector('.id').textContent,"
             " row.querySelector('a.id').getAttribute('href'), row.querySelector('.words').textContent])"
         )
 
     def one(self):
-        """The one message that the page shows: a dict; empty while nothing is shown."""
+        """Returns the single message that the page shows as a dict, which is empty without a message."""
         return self.evaluate(
             "document.getElementById('one').hidden ? {} :"
             " Object.fromEntries([...document.querySelectorAll('#one [data-field]')].map(cell => [cell.dataset.field, cell.textContent]))"
         )
 
     def shot(self, path, width, height, scheme):
-        """Writes a picture of the page, in light or dark, into a PNG file."""
+        """Writes a picture of the page, in light or dark colours, into a PNG file."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,12 +10,12 @@ LAYOUT = frazil.Layout("standard")
 
 
 def nodes_of(ids):
-    """The node numbers that IDs were made with."""
+    """Returns the node numbers of IDs."""
     return {LAYOUT.decode(id).node for id in ids}
 
 
 def each_once(ids, where):
-    """IDs are decimal strings, and none is there twice."""
+    """Checks that IDs are decimal strings, and that none occurs twice."""
     wrong = [id for id in ids if not isinstance(id, str) or not ID.fullmatch(id)]
     assert not wrong, f"no strings of decimal digits {where}: {wrong[:5]}"
     twice = [id for id, count in collections.Counter(ids).items() if count > 1]
@@ -23,10 +23,10 @@ def each_once(ids, where):
 
 
 def same_rows(acknowledged, doubtful, listed, stored):
-    """The database has each message that was acknowledged, once, with its text, and the API lists what the database has.
+    """Checks that the database has each acknowledged message once, with its text, and that the API lists the same messages.
 
-    All but `doubtful` are lists of (ID, text): what clients were told, what the API lists, and what the database holds, the newest first.
-    `doubtful` is how many requests had no answer.
+    `acknowledged`, `listed` and `stored` are lists of (ID, text), the newest first: the answers to clients, the API's and the database's.
+    `doubtful` is the number of requests without an answer.
     """
     for rows, where in ((acknowledged, "in the answers"), (listed, "in the API's list"), (stored, "in the database")):
         each_once([id for id, _ in rows], where)
@@ -38,7 +38,7 @@ def same_rows(acknowledged, doubtful, listed, stored):
 
 
 def many_nodes(ids, made_by, workers):
-    """The workers have used node numbers of their own; `made_by` tells those of some workers by their process IDs."""
+    """Checks that each worker has used its own node number. `made_by` has the numbers of some workers by process ID."""
     found = nodes_of(ids)
     assert len(found) >= workers, f"{workers} workers have used only the node numbers {sorted(found)}"
     owners = collections.defaultdict(set)
@@ -50,12 +50,12 @@ def many_nodes(ids, made_by, workers):
 
 
 def shown_as_stored(rows, stored):
-    """The page shows the newest messages with their IDs, each with a link to it; what `Page.rows` tells, and (ID, text) of the database."""
+    """Checks that the page shows the database's newest messages with their IDs, each with its link. `rows` come from `Page.rows`."""
     newest = [(id, f"#{id}", text) for id, text in stored[: len(rows)]]
     wrong = [(shown, kept) for shown, kept in zip(rows, newest, strict=True) if tuple(shown) != kept]
     assert not wrong, f"the page shows other messages than the database holds: {wrong[0][0]} for {wrong[0][1]}, and {len(wrong) - 1} more"
 
 
 def would_be_seen(ids):
-    """Rounding would be seen in these IDs: doubles cannot hold them."""
+    """Checks that doubles cannot represent these IDs, so that rounding would be noticed."""
     assert any(int(float(id)) != int(id) for id in ids), f"doubles hold all of these IDs: {ids[:5]}"

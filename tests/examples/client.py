@@ -1,4 +1,4 @@
-"""Clients of the API: many at once, which go on when a worker or the database is away, and remember what was acknowledged."""
+"""Many clients of the API at once. They continue if a worker or the database is down, and record the acknowledged messages."""
 
 import dataclasses
 import http.client
@@ -15,7 +15,7 @@ TIMEOUT = 120
 
 
 class Refused(Exception):
-    """An answer with another status than the one that was hoped for."""
+    """An answer with a status other than 200 and 201."""
 
     def __init__(self, status, body):
         super().__init__(f"{status}: {body}")
@@ -24,7 +24,7 @@ class Refused(Exception):
 
 
 class Client:
-    """One client of an application; a connection serves `turns` requests, so that each worker has its share."""
+    """One client of an application. A connection serves `turns` requests, so that all workers get some."""
 
     def __init__(self, application, turns=20):
         self.application = application
@@ -33,7 +33,7 @@ class Client:
         self.left = 0
 
     def send(self, method, path, body=None):
-        """Sends a request; `receive` waits for its answer."""
+        """Sends a request. `receive` waits for its answer."""
         if self.left == 0:
             self.close()
             self.connection = http.client.HTTPConnection("127.0.0.1", self.application.port, timeout=TIMEOUT)
@@ -43,7 +43,7 @@ class Client:
         self.connection.request(method, path, text, {"Content-Type": "application/json"} if text is not None else {})
 
     def receive(self):
-        """The answer's JSON; Refused for any status but 200 and 201."""
+        """Returns the answer's JSON, or raises Refused if the status is not 200 or 201."""
         response = self.connection.getresponse()
         body = response.read().decode()
         if response.status not in (200, 201):
@@ -60,7 +60,7 @@ class Client:
             raise
 
     def insist(self, method, path, body=None, failed=lambda: None):
-        """Asks again while the application is away; `failed` is called for each try whose end nobody knows."""
+        """Repeats a request while the application is down. Calls `failed` for each attempt with an unknown outcome."""
         until = time.monotonic() + TIMEOUT
         while True:
             try:
@@ -73,11 +73,11 @@ class Client:
                 time.sleep(0.05)
 
     def worker(self):
-        """The worker process at the other end of the connection; None where it is closed."""
+        """Returns the worker process at the other end of the connection, or None if it is closed."""
         return self.application.worker_of(self.connection.sock) if self.connection.sock else None
 
     def messages(self, query=""):
-        """All messages, in pages."""
+        """Returns all messages, which it requests in pages."""
         found, before = [], ""
         while page := self.insist("GET", f"/api/messages?limit=1000{query}{before}"):
             found += page
@@ -110,7 +110,7 @@ class Driven:
 
 
 def drive(application, rows, clients=8, workers=4):
-    """Posts messages from many threads, until there are so many rows from so many node numbers; on the way a worker is killed."""
+    """Posts messages from many threads, until there are `rows` rows from `workers` node numbers. Kills a worker in between."""
     with Client(application) as client:
         driven = Driven(client.insist("POST", "/api/topics", {"title": f"Rows of {application.port}"})["id"])
     lock = threading.Lock()
@@ -122,7 +122,7 @@ def drive(application, rows, clients=8, workers=4):
 
     def enough():
         count = len(driven.acknowledged)
-        # A worker may be late. Where none comes at all, that is for the checks to say.
+        # A worker may be late. If it never comes, the checks report that.
         return count >= rows and (count >= 3 * rows or len(nodes_of(id for id, _ in driven.acknowledged)) >= workers)
 
     def post(client, text):
@@ -149,14 +149,14 @@ def drive(application, rows, clients=8, workers=4):
             stop.set()
 
     def kill_one():
-        """Kills the worker that has just been given a request, and has not answered."""
+        """Kills a worker that has just received a request and has not answered it."""
         while time.monotonic() < until:
             with Client(application) as client:
                 client.insist("GET", "/api/topics")
                 worker = client.worker()
                 client.send("POST", "/api/messages", {"topic": driven.topic, "author": "a victim", "text": "the last words of a worker"})
                 failed()
-                # Without keep-alive it is another connection, which is closed with the answer.
+                # Without keep-alive, this request has a new connection, which closes with the answer.
                 if worker := worker or client.worker():
                     os.kill(worker, signal.SIGKILL)
                     return

@@ -1,4 +1,4 @@
-"""Each example under load, with a worker that is killed: no ID twice, and none rounded from the database to the browser."""
+"""Each example under load, with a killed worker: no ID occurs twice, and none is rounded from the database to the browser."""
 
 import datetime
 import json
@@ -14,20 +14,20 @@ WORKERS = 4
 
 
 def stored(database):
-    """(ID, text) of each message in the database, the newest first."""
-    told = database.sql("SELECT coalesce(json_agg(json_build_array(id::text, text) ORDER BY id DESC), '[]') FROM messages")
-    return [tuple(row) for row in json.loads(told)]
+    """Returns (ID, text) of each message in the database, the newest first."""
+    rows = database.sql("SELECT coalesce(json_agg(json_build_array(id::text, text) ORDER BY id DESC), '[]') FROM messages")
+    return [tuple(row) for row in json.loads(rows)]
 
 
 def listed(application, query=""):
-    """(ID, text) of each message that the API lists."""
+    """Returns (ID, text) of each message that the API lists."""
     with Client(application) as client:
         return [(message["id"], message["text"]) for message in client.messages(query)]
 
 
 @pytest.fixture(scope="module")
 def driven(running):
-    """The answers to clients whose worker was killed in between."""
+    """Drives clients, of which one loses its worker during a request, and returns the answers."""
     return drive(running, ROWS, workers=WORKERS)
 
 
@@ -43,7 +43,7 @@ def topic(client):
 
 
 def refused(client, method, path, body=None):
-    """The status and text of a refusal."""
+    """Returns the status and the text of a refusal."""
     with pytest.raises(Refused) as caught:
         client.ask(method, path, body)
     return caught.value.status, caught.value.body
@@ -54,11 +54,11 @@ def test_every_row_is_there_once_and_its_id_is_the_databases(driven, running, da
     topics = json.loads(database.sql("SELECT json_agg(DISTINCT topic_id::text) FROM messages"))
     assert topics == [driven.topic]
     assert listed(running) == stored(database)
-    # The victim's, and of each client what it was asking for.
+    # The victim's request, and one pending request of each client.
     assert driven.doubtful <= 20, "requests fail that have nothing to do with the worker that was killed"
 
 
-def test_each_worker_leases_a_node_number_of_its_own(driven):
+def test_each_worker_leases_its_own_node_number(driven):
     many_nodes([id for id, _ in driven.acknowledged], driven.made_by, WORKERS)
 
 
@@ -71,7 +71,7 @@ def test_the_columns_hold_64_bits(running, database):
     assert database.sql(sequences).strip() == "0", "the database counts as well"
 
 
-def test_a_message_tells_when_and_where_it_was_made(driven, client):
+def test_a_message_shows_when_and_where_it_was_made(driven, client):
     for id, text in driven.acknowledged[:: ROWS // 10]:
         message = client.ask("GET", f"/api/messages/{id}")
         parts = LAYOUT.decode(id)
@@ -141,7 +141,7 @@ def test_messages_of_a_day_are_found_by_their_ids(running, client, topic, databa
     assert found() == sorted(ends.values(), key=int, reverse=True)
     assert found(since=days[0].isoformat(), until=days[1].isoformat()) == [ends["last", 1], ends["first", 0]]
     assert found(since="2026-03-02T00:00:00Z", until="2026-03-03T00:00:00.000Z") == [ends["last", 2], ends["first", 1]]
-    # The same instants, as Tokyo's clocks show them.
+    # The same instants in Tokyo's time zone.
     assert found(since="2026-03-02T09:00:00+09:00", until="2026-03-03T09:00:00+09:00") == [ends["last", 2], ends["first", 1]]
     assert found(since=days[2].isoformat()) == [ends["first", 2]]
     assert found(until=days[0].isoformat()) == [ends["last", 0]]
@@ -157,7 +157,7 @@ def test_messages_of_a_day_are_found_by_their_ids(running, client, topic, databa
 @pytest.mark.parametrize(
     "wrong", ["abc", "-1", "1.5", "1e18", "0x10", "9223372036854775808", "99999999999999999999", "%F0%9F%98%80", "1%00"]
 )
-def test_what_is_no_id_is_refused_with_a_reason(wrong, client):
+def test_a_text_that_is_not_an_id_is_refused_with_a_reason(wrong, client):
     status, body = refused(client, "GET", f"/api/messages/{wrong}")
     assert status in (400, 422) and len(body) > 20, body
     assert refused(client, "GET", f"/api/messages?topic={wrong}")[0] in (400, 422)
@@ -166,7 +166,7 @@ def test_what_is_no_id_is_refused_with_a_reason(wrong, client):
 
 
 @pytest.mark.parametrize("id", ["9007199254740993", "9223372036854775807"])
-def test_an_id_that_is_not_there_is_named_exactly(id, client, running, chromium):
+def test_a_missing_id_is_named_exactly(id, client, running, chromium):
     status, body = refused(client, "GET", f"/api/messages/{id}")
     assert status == 404 and id in body
     status, body = refused(client, "POST", "/api/messages", {"topic": id, "author": "me", "text": "mine"})
@@ -192,14 +192,14 @@ def test_an_id_that_is_not_there_is_named_exactly(id, client, running, chromium)
 )
 def test_a_wrong_message_is_refused_with_a_reason(change, client, topic):
     body = json.dumps({"topic": topic, "author": "me", "text": "mine"})[:-1] + f", {change}}}"
-    status, told = refused(client, "POST", "/api/messages", body)
-    assert status in (400, 422) and len(told) > 20, told
+    status, reason = refused(client, "POST", "/api/messages", body)
+    assert status in (400, 422) and len(reason) > 20, reason
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=ten", "since=yesterday", "until=2026-13-01T00:00:00Z"])
 def test_a_wrong_query_is_refused_with_a_reason(query, client):
-    status, told = refused(client, "GET", f"/api/messages?{query}")
-    assert status in (400, 422) and len(told) > 20, told
+    status, reason = refused(client, "GET", f"/api/messages?{query}")
+    assert status in (400, 422) and len(reason) > 20, reason
 
 
 def test_the_description_of_the_api_says_that_ids_are_strings(client):
@@ -225,7 +225,7 @@ def test_the_description_of_the_api_says_that_ids_are_strings(client):
     assert found == {"id", "topic", "before"}
 
 
-def test_a_second_application_leases_another_number_and_gives_it_back(driven, example, database):
+def test_a_second_application_leases_another_number_and_releases_it(driven, example, database):
     held = set(held_nodes(database.url))
     assert len(held) >= WORKERS
     with example.start(database.url, WORKERS="1") as other:
@@ -237,12 +237,12 @@ def test_a_second_application_leases_another_number_and_gives_it_back(driven, ex
     assert node not in held_nodes(database.url)
 
 
-def test_it_goes_on_after_the_database_has_restarted(driven, running, database, client, topic):
+def test_it_continues_after_the_database_has_restarted(driven, running, database, client, topic):
     before = len(listed(running, f"&topic={topic}"))
     client.insist("POST", "/api/messages", {"topic": topic, "author": "me", "text": "before"})
     database.restart()
     ids = set()
-    # From every worker.
+    # So many requests that every worker answers some.
     for count in range(100):
         ids.add(client.insist("POST", "/api/messages", {"topic": topic, "author": "me", "text": f"after {count}"})["id"])
     assert len(ids) == 100 and ids <= {id for id, _ in stored(database)}

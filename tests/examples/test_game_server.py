@@ -1,6 +1,6 @@
-"""The game servers play, are killed and resumed, and their databases are merged: play.sh checks each step itself. And the guide's commands.
+"""The game servers play, are killed and resumed, and their databases are merged; play.sh checks each step. The guide's commands run, too.
 
-FRAZIL_RESUMED_IDS, a number of IDs, has the guide's loop killed and resumed for longer.
+FRAZIL_RESUMED_IDS, a number of IDs, makes the test of the guide's loop longer.
 """
 
 import os
@@ -24,7 +24,7 @@ IN_USE = "is in use on this machine by process"
 
 @pytest.fixture(autouse=True)
 def scope(tmp_path, monkeypatch):
-    """A scope of each test: its processes meet each other, and no others."""
+    """Gives each test its own scope: its processes see each other's numbers, and no others."""
     monkeypatch.setenv("FRAZIL_GUARD_SCOPE", str(tmp_path))
 
 
@@ -35,7 +35,7 @@ def build(source, folder, *more):
 
 
 def until(true, running):
-    """Waits until something is true, which the program brings about."""
+    """Waits until the program has made a condition true."""
     end = time.monotonic() + 60
     while not true():
         assert running.poll() is None, running.communicate()
@@ -49,7 +49,7 @@ def kill(running):
 
 
 def play_and_kill(program, spec, folder, most):
-    """Plays the world in a folder until it has so many more IDs, and kills it; returns how often."""
+    """Plays the world in a folder, and kills the program at random times until it has `most` IDs. Returns the number of kills."""
     table, kills, choose = folder / "ids", 0, random.Random(11)
     folder.mkdir()
     while not table.exists() or table.stat().st_size < 8 * most:
@@ -73,7 +73,7 @@ def test_a_game_loop_that_is_killed_and_resumed_repeats_no_id(spec, tmp_path):
     saved, repeated, kills = play_and_kill(program, f"{spec} clock=manual", tmp_path / "world", RESUMED_IDS)
     print(f"{spec}: {saved} IDs, {repeated} repeated, {kills} kills")
     assert repeated == 0 and saved >= RESUMED_IDS and kills > 5
-    # The control: a loop that goes by the saved time alone repeats.
+    # The control: a loop that relies only on the saved time repeats IDs.
     _, repeated, _ = play_and_kill(program, f"{spec} clock=manual CONTROL", tmp_path / "control", 300_000)
     assert repeated > 0
 
@@ -105,7 +105,7 @@ def test_the_example_is_killed_and_resumed_and_its_number_is_guarded(tmp_path):
         kill(running)
         before, (count, highest, tick) = highest, saved()
         assert highest > before and tick > 0
-    # It ends where the saved tick says, and the primary key of its table refuses an ID that is there.
+    # The program continues at the saved tick. The primary key of its table would refuse a repeated ID.
     done = subprocess.run([program, world, "7", str(tick // 3600 + 1)], check=True, capture_output=True, text=True, timeout=300)
     assert saved()[0] > count and "items" in done.stdout, done
 
@@ -122,7 +122,7 @@ def test_two_servers_are_merged():
 
 
 def test_the_guide(tmp_path):
-    # IDs of `game`, server 7, of a day in 2026; from 500 to 599 both worlds have them.
+    # IDs of `game`, server 7, from a day in 2026. Both worlds have those from 500 to 599.
     ids = [(n + 40_000_000) << 32 | 7 << 12 for n in range(1000)]
     for world, items in {"eu": ids[:600], "us": ids[500:]}.items():
         with sqlite3.connect(tmp_path / f"{world}.db") as database:

@@ -1,21 +1,21 @@
-"""The checks notice what they are there for: each defect here was planted."""
+"""The checks find planted defects."""
 
 import pytest
 
 from . import checks
 
-# Of four nodes, the newest first.
+# Rows of four nodes, the newest first.
 ROWS = [(str(checks.LAYOUT.compose(checks.LAYOUT.epoch, sequence=5, node=node) + (1 << 58)), f"row {node}") for node in (900, 31, 7, 4)]
 IDS = [id for id, _ in ROWS]
 SHOWN = [[id, f"#{id}", text] for id, text in ROWS]
 
 
 def rounded(id):
-    """An ID as it comes out of JavaScript's numbers."""
+    """Returns an ID as JavaScript's numbers would round it."""
     return str(int(float(id)))
 
 
-def test_what_is_right_passes():
+def test_correct_rows_pass():
     checks.same_rows(ROWS, 0, ROWS, ROWS)
     checks.same_rows(ROWS[1:], 1, ROWS, ROWS)
     checks.many_nodes(IDS, {10: {900}, 11: {31}, 12: {7}, 13: {4}}, 4)
@@ -66,6 +66,6 @@ def test_a_wrong_page_is_noticed(shown):
         checks.shown_as_stored(shown, ROWS)
 
 
-def test_ids_that_no_rounding_changes_prove_nothing():
+def test_ids_that_doubles_represent_are_refused_as_proof():
     with pytest.raises(AssertionError, match="doubles hold all of these"):
         checks.would_be_seen([rounded(id) for id in IDS])

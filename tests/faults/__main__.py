@@ -1,6 +1,6 @@
-"""Runs the fault test at length: python tests/faults NAME...; run.py says what the environment sets.
+"""Runs the fault test at length: python tests/faults NAME...; run.py lists the environment variables.
 
-A name is that of a run, or `ids` for IDs on every store, which is what is run without any name, or `segments`.
+A name is a run's, or `ids` (the default) for IDs on every store, or `segments`.
 """
 
 import pathlib
@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 
-# Run as a folder, the folder itself is on the path; the packages are one above.
+# Python puts the folder itself on the path, but the packages are in its parent.
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 from servers import process

@@ -1,11 +1,11 @@
-"""Reads what the workers have written down, and looks for an ID that is there twice."""
+"""Reads the files of the workers, and looks for duplicate IDs."""
 
 import collections
 import dataclasses
 
 import numpy
 
-# Errors that a broken store, a frozen process or a turned clock may bring. Anything else is a defect.
+# Errors that a broken store, a frozen process or a changed clock may cause. Any other error is a defect.
 EXPECTED = {
     "STORE_UNREACHABLE", "LEASE_EXHAUSTED", "NO_FREE_NODE", "EXHAUSTED", "WOULD_BLOCK", "CLOCK_BACK", "CLOCK_SKEW", "STORE_CHANGED",
 }  # fmt: skip
@@ -14,18 +14,18 @@ SHOWN = 20
 
 @dataclasses.dataclass
 class Found:
-    """The files of a run."""
+    """The findings in the files of a run."""
 
     total: int
     duplicates: int
     places: list[str]
     errors: collections.Counter
     unexpected: list[str]
-    """The first line of each code that does not belong."""
+    """The first line with each unexpected code."""
 
 
 def examine(folder, layout, expected=frozenset(EXPECTED)):
-    """Counts IDs and errors, and describes duplicates: both places, and what the layout, if there is one, says about them."""
+    """Counts IDs and errors. Describes duplicates: both places, and the decoded parts if there is a layout."""
     files = sorted(folder.glob("*.ids"))
     minted = [read(file) for file in files]
     everything = numpy.sort(numpy.concatenate(minted)) if minted else numpy.empty(0, numpy.int64)
@@ -42,13 +42,13 @@ def examine(folder, layout, expected=frozenset(EXPECTED)):
 
 
 def read(file):
-    """A file's IDs; what a kill has left of a last one is no ID."""
+    """Returns a file's IDs, without an incomplete last one."""
     size = file.stat().st_size // 8
     return numpy.fromfile(file, dtype="<i8", count=size)
 
 
 def describe(id, files, minted, layout):
-    """The place of an ID, and its parts."""
+    """Returns the places of an ID, and its parts."""
     where = [
         f"{file.name} at byte {8 * int(index)}" for file, ids in zip(files, minted, strict=True) for index in numpy.flatnonzero(ids == id)
     ]

@@ -1,6 +1,6 @@
-"""Redis may forget writes under processes that only mint: restarts without persistence, and a fail-over with a way back.
+"""A Redis that loses writes while processes mint: restarts without persistence, and a fail-over with a way back.
 
-docs/stores.md, "What each store promises", says what each of them costs, and whom.
+docs/stores.md, "What each store promises", describes the consequences.
 """
 
 import time
@@ -13,14 +13,14 @@ import servers
 from . import check
 from .run import LAYOUT, Run
 
-# On a busy machine, for whatever comes by itself.
+# The time limit for events without a call, on a busy machine.
 TIMEOUT_S = 90
 
 
 class SteadyRun(Run):
-    """Six processes that neither close, fork nor give their numbers back, each with errors of no kind."""
+    """Six processes that never close, fork or release their numbers, and get no errors."""
 
-    # Nothing that a worker does rarely comes about.
+    # The workers do not do any of the rare things.
     pace = 1 << 30, 32
     deeds = ()
     window_s, renew_s = 20, 3
@@ -52,18 +52,18 @@ class SteadyRun(Run):
             self.sleep(0.02)
 
     def expect_ids_beyond_a_window(self):
-        """The time until which IDs may come from what the store had confirmed before now."""
+        """Waits until all workers have IDs beyond the bounds that the store had confirmed before now."""
         bound = datetime.now(UTC) + timedelta(seconds=self.window_s + 1)
         self.expect(lambda: all(self.newest(worker) > bound for worker in self.crew), f"not all workers have IDs beyond {bound}")
 
     def newest(self, worker):
-        """The time of the last ID."""
+        """Returns the time of the last ID."""
         minted = worker.minted()
         last = numpy.fromfile(self.file(worker), dtype="<i8", count=1, offset=8 * (minted - 1)) if minted else [0]
         return self.layout.decode(int(last[0])).time
 
     def longest_pause_ms(self, worker):
-        """Between two stamps: each worker mints every few ms."""
+        """Returns the longest time between two stamps. Each worker mints every few ms."""
         below_time = (self.layout.nodes - 1).bit_length() + self.layout.sequence_bits
         return int(numpy.max(numpy.diff(check.read(self.file(worker)) >> below_time)))
 
@@ -77,30 +77,30 @@ class RestartRun(SteadyRun):
     fault = "restart without the records"
 
     def break_store(self):
-        # The second comes as soon as two are back, whatever the others have written by then.
+        # The second restart comes as soon as two workers are back, whatever the others have written by then.
         for back in (2, len(self.crew), len(self.crew)):
             self.forget(back)
         self.expect_ids_beyond_a_window()
 
     def forget(self, back):
-        """Waits until that many workers have come back."""
+        """Wipes the store, and waits until `back` workers have connected again."""
         before = self.proxy.counts["connections"]
         self.server.wipe()
         self.expect(lambda: self.proxy.counts["connections"] >= before + back, f"{back} workers do not come back")
 
 
 class FailoverRun(SteadyRun):
-    """Its replica is promoted and written to; then the clients are sent back to the old primary, which nobody has demoted."""
+    """A replica is promoted and written to. Then the clients return to the old primary, which was not demoted."""
 
     fault = "fail-over, and back"
-    # Few numbers: whoever starts would soon take one that is held.
+    # With few numbers, a starting process would soon take a number that is held.
     layout = frazil.Layout(LAYOUT.replace("node:4", "node:3"))
     window_s, renew_s = 10, 2
     replica = None
 
     def start_store(self):
         super().start_store()
-        # Before there is a lease: a primary's identity changes with its first replica.
+        # Before the first lease, because a primary's identity changes with its first replica.
         self.replica = servers.start("redis")
         self.replica.call("REPLICAOF", "127.0.0.1", self.server.port)
         self.expect(lambda: self.server.in_step(self.replica.port), "the replica does not follow")
@@ -108,11 +108,11 @@ class FailoverRun(SteadyRun):
     def break_store(self):
         self.replica.call("REPLICAOF", "NO", "ONE")
         self.send_clients_to(self.replica)
-        # What the old primary knows lies in the past then.
+        # Afterwards, the old primary's data is older than a window.
         self.expect_ids_beyond_a_window()
         known = self.meta()
         self.send_clients_to(self.server)
-        # Who starts before cannot know.
+        # A process that starts before this cannot notice.
         self.expect(lambda: self.meta() != known, "no holder notices that the old primary is back")
         for worker in self.crew[::2]:
             worker.kill()
@@ -124,7 +124,7 @@ class FailoverRun(SteadyRun):
         self.proxy.cut()
 
     def meta(self):
-        """The record of the store's incarnation on the old primary."""
+        """Returns the record of the store's incarnation on the old primary."""
         return self.server.call("GET", "frazil:{faults}:meta")
 
     def __exit__(self, *exception):

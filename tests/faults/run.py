@@ -1,9 +1,9 @@
 """One run against one store: starts the workers, breaks things at a steady pace, and reports.
 
-What a run does follows from its seed, but for what the machine does meanwhile. The environment sets FRAZIL_FAULTS (how many; 25),
-FRAZIL_FAULT_IDS (at least so many IDs; 1,000,000), FRAZIL_FAULT_SEED, FRAZIL_FAULT_PACE (seconds between faults; 1.7),
-FRAZIL_FAULT_WINDOW and FRAZIL_FAULT_RENEW (ms; 2000 and 600), FRAZIL_FAULT_BESIDE (leases more in each Python process; 0). The usual values
-are those of node numbers that are leased.
+The seed determines the steps of a run, except for the timing of the machine. The environment sets FRAZIL_FAULTS (their number; 25),
+FRAZIL_FAULT_IDS (the minimum of IDs; 1,000,000), FRAZIL_FAULT_SEED, FRAZIL_FAULT_PACE (seconds between faults; 1.7),
+FRAZIL_FAULT_WINDOW and FRAZIL_FAULT_RENEW (ms; 2000 and 600), FRAZIL_FAULT_BESIDE (additional leases of each Python process; 0).
+The defaults here are those of runs with leased node numbers.
 """
 
 import collections
@@ -21,16 +21,16 @@ import servers
 
 from . import check, workers
 
-# With FRAZIL_FAULT_BESIDE leases more in each Python process there are as many numbers more.
+# FRAZIL_FAULT_BESIDE adds leases to each Python process, so the layout then has more node numbers.
 LAYOUT = f"time:41@1ms node:{8 if 'FRAZIL_FAULT_BESIDE' in os.environ else 4} sequence:12 epoch:2025-01-01"
-# From the last fault on: the time until every worker must have minted again, also where Redis has lost its records.
+# The time after the last fault until every worker must have minted again, even if Redis has lost its records.
 RECOVERY_S = 45
 STORES = ("file", *servers.ALL)
 # The stores without a clock.
 CLOCKLESS = ("etcd", "zookeeper")
-# What is no defect under a fixed number: a child has no right to it, and there is nothing to release.
+# Errors that are not defects with a fixed number: a child may not use it, and it cannot be released.
 FIXED = {"FORKED", "SPEC"}
-# What nobody may observe: an ID of a worker whose clock is ahead.
+# Errors of `observe` for an ID of a worker whose clock is ahead.
 AHEAD = {"OUT_OF_RANGE"}
 
 
@@ -40,7 +40,7 @@ def setting(name, usual):
 
 @dataclasses.dataclass
 class Report:
-    """The outcome of a run, which is good when `problems` is empty."""
+    """The outcome of a run, which has succeeded if `problems` is empty."""
 
     name: str
     seed: int
@@ -67,12 +67,12 @@ class Report:
 
 
 class Run:
-    """The store, the workers, and the faults that are in the making."""
+    """The store, the workers, and the faults in progress."""
 
     kind = "Snowflake"
-    """The line that the workers open."""
+    """The class that the workers open."""
     pace = 1000, 32
-    """Each of the rare things that a worker does comes about once in so many steps; and how many IDs a step takes."""
+    """The average number of steps between two of a worker's rare things of one kind, and the number of IDs of a step."""
     layout = frazil.Layout(LAYOUT)
     deeds = tuple(workers.DEEDS)
     """The deeds that each worker must have done in the end."""
@@ -89,7 +89,7 @@ class Run:
         self.ends = []
         self.crew = []
         self.server = self.proxy = self.disk = None
-        # What may be broken: a server and the proxy in front of it.
+        # Pairs of a server and the proxy in front of it. The faults break them.
         self.places = []
 
     def __enter__(self):
@@ -97,7 +97,7 @@ class Run:
             self.start_store()
             programs = workers.build()
             for number, place in enumerate(workers.CREW):
-                # A freeze does not stop the time.
+                # A freeze does not stop the time, so the limit is longer than a freeze.
                 limit_s = 30 + 3 * self.window_ms // 1000
                 worker = workers.Worker(place, programs[place[1]], self.kind, self.pace, limit_s, self.spec(number), self.folder)
                 self.crew.append(worker)
@@ -116,7 +116,7 @@ class Run:
             self.proxy = servers.Proxy(self.server.port)
             self.places = [(self.server, self.proxy)]
         if self.store == "frazil":
-            # Replicas: each is broken in its turn, and sometimes both.
+            # Two replicas. Faults break one at a time, and sometimes both.
             other = self.server.beside()
             self.places.append((other, servers.Proxy(other.port)))
             self.places[1][1].counts = self.proxy.counts
@@ -133,20 +133,20 @@ class Run:
         workers.destroy_children(self.folder)
 
     def spec(self, number):
-        """The line that a worker opens. From sequence 0 in every tick, and in every tick: two owners of a number could not miss each other."""
+        """Returns a worker's spec line. Sequences begin at 0 and every tick is used, so two owners of a number would repeat IDs."""
         common = f"layout='{self.layout}' start=zero rollback=wait:100ms"
         if self.store == "fixed":
             return f"{common} node={number}"
         return f"{common} store={self.url()} namespace=faults window={self.window_ms}ms renew={setting('FAULT_RENEW', 600)}ms"
 
     def url(self):
-        """The store as the workers reach it."""
+        """Returns the URL by which the workers reach the store."""
         if self.disk:
             return f"file:{self.disk.name}"
         first, *others = (server.url_at(proxy.port) for server, proxy in self.places)
         return ",".join([first, *(url.partition("://")[2] for url in others)])
 
-    # The faults. Each returns how to end it, and after how many seconds, or None when it is over.
+    # The faults. Each returns its duration in seconds and a function that ends it, or None if it is over.
 
     def kill_worker(self):
         worker = self.random.choice(self.crew)
@@ -154,18 +154,18 @@ class Run:
         worker.start()
 
     def freeze_worker(self):
-        """Freezes a worker for longer than its lease lasts: it wakes up with a number that others may have."""
+        """Freezes a worker for longer than its lease lasts, so that it wakes up with a number that others may have."""
         go_on = self.random.choice(self.crew).stop()
         return self.window_ms / 1000 * self.random.uniform(1.1, 2.5), go_on
 
     def turn_clock(self):
-        """An hour back or ahead, and then to the true time again."""
+        """Sets a clock an hour back or ahead, and then to the true time again."""
         worker = self.random.choice([worker for worker in self.crew if worker.has_clock])
         worker.turn_clock(self.random.choice([-1, 1]) * workers.HOUR_S)
         return self.random.uniform(0.5, 2.5), lambda: self.turn_clock_back(worker)
 
     def turn_clock_back(self, worker):
-        """To the true time. Who minted an hour ahead, where no store's clock and nobody alive could tell, goes on in an hour."""
+        """Sets a worker's clock to the true time. Restarts a worker that has minted an hour ahead, which could only continue in an hour."""
         worker.turn_clock(0)
         if self.layout is None or self.store not in CLOCKLESS:  # Numbers of a segment carry no time.
             return
@@ -185,15 +185,15 @@ class Run:
         return self.random.uniform(0.3, 1.5 * self.window_ms / 1000), self.server.resume
 
     def cut_connections(self):
-        """Those of this instant; where nobody has one, the next."""
+        """Cuts all current connections, or the next one if there is none."""
         self.proxy.cut(or_next=True)
 
     def lose_answers(self):
-        """Loses answers: the request is done, and nobody learns it."""
+        """Loses answers: the server executes the request, but the client gets no answer."""
         self.proxy.lose_answers(self.random.randrange(1, 7))
 
     def lose_requests(self):
-        """Loses requests: the request is not done, which looks the same."""
+        """Loses requests: the server does not get the request. To the client, this looks like a lost answer."""
         self.proxy.lose_requests(self.random.randrange(1, 7))
 
     def hold_answers(self):
@@ -211,13 +211,13 @@ class Run:
 
     def promote_stale_replica(self):
         self.end_all()
-        self.server.promote_replica(self.random.uniform(0.2, 1.2), meanwhile=self.sleep)
+        self.server.promote_replica(self.random.uniform(0.2, 1.2), sleep=self.sleep)
 
     def kinds(self):
-        """The faults that are possible here."""
+        """Returns the faults that are possible with this store."""
         kinds = [self.kill_worker, self.freeze_worker]
         if self.store != "fixed":
-            # A fixed number that is opened again while the clock is back may repeat, as is known.
+            # Left out for a fixed number: after a restart with the clock set back, it may repeat IDs. That is documented.
             kinds.append(self.turn_clock)
         if self.server:
             kinds += [
@@ -228,10 +228,10 @@ class Run:
             kinds += [self.flush_server, self.promote_stale_replica]
         return kinds
 
-    # Their order and their ends.
+    # The order and the ends of faults.
 
     def inject(self, count):
-        """So many faults, every kind as often as any other, at a steady pace whatever each of them takes."""
+        """Injects `count` faults, equally many of each kind, at a steady pace."""
         pace = setting("FAULT_PACE", self.pace_usual)
         kinds = self.kinds()
         plan = [kinds[number % len(kinds)] for number in range(count)]
@@ -249,7 +249,7 @@ class Run:
         self.end_all()
 
     def sleep(self, seconds):
-        """Sleeps, and ends meanwhile what is to end; no worker may die by itself."""
+        """Sleeps, ends faults that are due, and fails if a worker has died by itself."""
         until = time.monotonic() + seconds
         while True:
             now = time.monotonic()
@@ -262,7 +262,7 @@ class Run:
             time.sleep(min(0.05, until - now))
 
     def end_all(self):
-        """Ends at once all that is in the making."""
+        """Ends all faults in progress at once."""
         for _, end in self.ends:
             end()
         self.ends = []
@@ -275,14 +275,14 @@ class Run:
     # From start to report.
 
     def begin(self):
-        """The step before the first ID."""
+        """Prepares the store before the first ID; a subclass may have this step."""
 
     def expected(self):
-        """The errors that belong."""
+        """Returns the errors that are not defects in this run."""
         return check.EXPECTED | (FIXED if self.store == "fixed" else AHEAD)
 
     def expect_all_to_mint(self, otherwise):
-        """Waits until each worker has minted from now on."""
+        """Waits until each worker has minted again from now on."""
         before = {worker: worker.minted() for worker in self.crew}
         deadline = time.monotonic() + RECOVERY_S
         while idle := [worker.name for worker in self.crew if worker.minted() < before[worker] + 100]:
@@ -291,7 +291,7 @@ class Run:
             self.sleep(0.1)
 
     def missing(self):
-        """The events that have not happened yet: a fault that nobody has felt is none."""
+        """Returns the required events that have not happened yet. A fault only counts if it had an effect."""
         happened = {"forked children that minted": self.forked()} if self.store != "fixed" else {}
         happened |= {f"{deed} by {worker.name}": worker.done(deed) for deed in self.deeds for worker in self.crew}
         if self.proxy:
@@ -305,7 +305,7 @@ class Run:
         return sum(path.stat().st_size // 8 for path in self.folder.glob("*.ids"))
 
     def go(self, faults=None, at_least=None):
-        """Everything, and then the report."""
+        """Executes the run, and returns the report."""
         started = time.monotonic()
         faults = setting("FAULTS", self.faults_usual) if faults is None else faults
         at_least = setting("FAULT_IDS", self.ids_usual) if at_least is None else at_least
@@ -352,7 +352,7 @@ sys.stdin.read()
 
 
 class LargeRun(Run):
-    """So many numbers that a start draws some of them, most of which are held."""
+    """A run with so many node numbers that a start samples them, and most of the sampled numbers are held."""
 
     layout = frazil.Layout(LAYOUT.replace("node:4", "node:9"))
     held = 450
@@ -364,7 +364,7 @@ class LargeRun(Run):
             [sys.executable, "-c", HOLDER, line, str(self.held)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as holder:
             held = holder.stdout.readline()
-            # It gives nothing back: its bounds lie ahead for ten minutes.
+            # A killed holder releases nothing, so its numbers stay held for ten minutes.
             holder.kill()
         if int(held or 0) != self.held:
             raise AssertionError("the numbers could not be leased")
@@ -372,6 +372,6 @@ class LargeRun(Run):
 
 
 def run(name, folder, seed=None, of=Run, **amount):
-    """One whole run; the folder keeps what the workers have written."""
+    """Executes one whole run. The folder keeps what the workers have written."""
     with of(name, pathlib.Path(folder), seed) as the_run:
         return the_run.go(**amount)

@@ -1,7 +1,7 @@
-"""Runs of segments: plain numbers of one tag, taken from one store by everybody.
+"""Runs of segments: plain numbers of one tag, which all workers take from one store.
 
-A name says the store, and the table of another system where it is one: segments:redis, segments:postgresql:leaf. The environment sets
-what it does for the other runs; the usual values are 12 faults at a pace of 0.8 s, and 3,000,000 numbers.
+A name contains the store, and another system's table if there is one: segments:redis, segments:postgresql:leaf. The environment
+variables are those of run.py; the defaults are 12 faults at a pace of 0.8 s, and 3,000,000 numbers.
 """
 
 import subprocess
@@ -17,9 +17,9 @@ from .run import RECOVERY_S, STORES, Run
 TAG = "orders"
 SEGMENTS = tuple(f"segments:{store}" for store in STORES)
 TABLES = ("segments:postgresql:leaf", "segments:mariadb:tinyid", "segments:mariadb:leaf", "segments:postgresql:tinyid")
-# More than all processes together have taken from the store and not yet written down.
+# More numbers than all processes together can have taken from the store without writing them down.
 DISTANCE = 1_000_000_000
-# As the systems make them, as far as both servers know the words; and the row by which one begins a tag.
+# The systems' own statements, in the SQL that both servers know, and the row that begins a tag.
 LEAF = """
     CREATE TABLE leaf_alloc (
         biz_tag varchar(128) NOT NULL DEFAULT '' PRIMARY KEY, max_id bigint NOT NULL DEFAULT 1, step int NOT NULL,
@@ -43,7 +43,7 @@ class SegmentRun(Run):
     """Workers that take numbers of one tag."""
 
     kind = "Segment"
-    # A store is asked for a range now and then only, but by everyone who opens or forks.
+    # Workers fetch a range from the store only now and then, but at every open and after every fork.
     pace = 400, 256
     layout = None
     deeds = ("late openers that waited", "late openers that polled")
@@ -60,11 +60,11 @@ class SegmentRun(Run):
 
     def expected(self):
         changed = {"STORE_CHANGED"} if self.store == "redis" else set()
-        return {"STORE_UNREACHABLE", "SEGMENT_EXHAUSTED", "WOULD_BLOCK"} | changed | ({"TAG_MISSING"} if self.waits_for_a_word else set())
+        return {"STORE_UNREACHABLE", "SEGMENT_EXHAUSTED", "WOULD_BLOCK"} | changed | ({"TAG_MISSING"} if self.needs_begin else set())
 
     @property
-    def waits_for_a_word(self):
-        """True if nobody gets a number before somebody has begun the tag."""
+    def needs_begin(self):
+        """True if a segment must be begun before any worker gets a number."""
         return self.table or self.store == "redis"
 
     def start_store(self):
@@ -73,25 +73,25 @@ class SegmentRun(Run):
             self.server.sql(STATEMENTS[self.table][0])
 
     def begin(self):
-        """Lets every language say that the tag is missing, and then begins it."""
-        if not self.waits_for_a_word:
+        """Waits until every language has reported the missing tag, and then begins it."""
+        if not self.needs_begin:
             return
         deadline = time.monotonic() + RECOVERY_S
-        while silent := [worker.name for worker in self.crew if "TAG_MISSING " not in worker.told()]:
+        while silent := [worker.name for worker in self.crew if "TAG_MISSING " not in worker.log_text()]:
             if time.monotonic() > deadline:
                 raise AssertionError("; ".join(f"{name} does not say TAG_MISSING" for name in silent))
             self.sleep(0.1)
         if self.table:
             self.server.sql(STATEMENTS[self.table][1])
         else:
-            self.say_where_to_go_on()
+            self.begin_tag()
 
     def missing(self):
-        """Redis was another server, or had lost the tag: at least one of those who went on must have been told."""
-        told = self.store != "redis" or any("STORE_CHANGED " in log.read_text(errors="replace") for log in self.folder.glob("*.log"))
-        return super().missing() + ([] if told else ["STORE_CHANGED"])
+        """Requires that a worker has reported STORE_CHANGED if the store is Redis."""
+        reported = self.store != "redis" or any("STORE_CHANGED " in log.read_text(errors="replace") for log in self.folder.glob("*.log"))
+        return super().missing() + ([] if reported else ["STORE_CHANGED"])
 
-    # Redis is another server after each of these, or has lost the tag: nothing goes on until the operator has spoken.
+    # After each of these faults, Redis is another server or has lost the tag. No worker continues until the operator begins the tag again.
 
     def restart_server(self):
         super().restart_server()
@@ -103,19 +103,19 @@ class SegmentRun(Run):
 
     def promote_stale_replica(self):
         super().promote_stale_replica()
-        # Who has seen nothing yet can only go by the record.
+        # A worker that starts now has seen no numbers yet, and can only trust the record.
         for _ in range(2):
             self.kill_worker()
         return self.call_operator()
 
     def call_operator(self):
-        """The operator takes a moment, which is longer than what the workers have prepared lasts for some of them."""
-        return (self.random.uniform(0.3, 1.2), self.say_where_to_go_on) if self.store == "redis" else None
+        """Returns the operator's delay and action. For some workers, the delay is longer than their prefetched numbers last."""
+        return (self.random.uniform(0.3, 1.2), self.begin_tag) if self.store == "redis" else None
 
-    def say_where_to_go_on(self):
-        """The operator's part: far above every number that was written down."""
+    def begin_tag(self):
+        """Begins the tag, as the operator would, far above every number that was written down."""
         if not self.server.runs():
-            # It is just being restarted, after which we are called again.
+            # The server is being restarted. The restart calls this again.
             return
         self.server.resume()
         written = [check.read(path) for path in self.folder.glob("*.ids")]

@@ -1,4 +1,4 @@
-"""No ID occurs twice, whatever breaks; and the check that says so finds one that does."""
+"""No ID occurs twice, whatever breaks. The controls show that the check finds duplicates."""
 
 import subprocess
 
@@ -11,21 +11,21 @@ from .restarts import FailoverRun, RestartRun
 from .run import LAYOUT, STORES, LargeRun, Run, run
 from .segments import SEGMENTS, TABLES, SegmentRun
 
-# What stands behind a server that lends its store is run at length by itself.
+# A store that frazil-server lends gets a shorter run, because it has a long run without the server.
 FEW = {"frazil": {"faults": 11, "at_least": 300_000}, "segments:frazil": {"faults": 5, "at_least": 300_000}}
 
-# Stores whose records survive: after a loss, the long bounds would have to be waited for.
+# Only stores whose records survive: after a loss, a start would wait for the long bounds.
 LARGE = {"postgresql": LargeRun}
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_nothing_repeats_and_everyone_goes_on(store, tmp_path):
+def test_nothing_repeats_and_all_workers_continue(store, tmp_path):
     report = run(store, tmp_path, of=LARGE.get(store, Run), **FEW.get(store, {}))
     print(report)
     assert not report.problems, f"what the workers wrote is in {tmp_path}"
 
 
-# Each table once; the other pairs in the soak.
+# Each table runs with one store here, and with the others in the soak.
 @pytest.mark.parametrize("name", [*SEGMENTS, *TABLES[:2]])
 def test_no_segment_number_repeats(name, tmp_path):
     report = run(name, tmp_path, of=SegmentRun, **FEW.get(name, {}))
@@ -46,7 +46,7 @@ def test_fixed_numbers_stand_it_too(tmp_path):
 
 
 def test_two_owners_of_one_number_are_caught(tmp_path):
-    """The run's purpose: if two workers held one number at once, it would see it."""
+    """The control: the run finds the duplicates of two workers that hold one number at once."""
 
     class Careless(Run):
         def spec(self, number):
@@ -76,7 +76,7 @@ def test_a_single_duplicate_is_found_and_described(tmp_path):
     second[700] = first[3]
     (tmp_path / "a.1.ids").write_bytes(first.tobytes() + b"cut")
     (tmp_path / "b.2.ids").write_bytes(second.tobytes())
-    (tmp_path / "b.2.log").write_text("CLOCK_BACK told\nINTERNAL a defect\n")
+    (tmp_path / "b.2.log").write_text("CLOCK_BACK expected\nINTERNAL a defect\n")
     found = check.examine(tmp_path, layout)
     assert (found.total, found.duplicates) == (2000, 1)
     assert found.places == [f"{1 << 16 | 3} (2025-01-01T00:00:00.001+00:00, node 0, sequence 3): a.1.ids at byte 24; b.2.ids at byte 5600"]

@@ -1,4 +1,4 @@
-/* Mints until told to stop, and writes down every ID before anything else happens: worker KIND SPEC FOLDER NAME (see worker.py) */
+/* Mints until FOLDER/stop exists, and writes down every ID at once: worker KIND SPEC FOLDER NAME (see worker.py) */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <frazil.h>
@@ -15,13 +15,13 @@
 
 enum { MANY = 5000, POLLS_S = 1, PAUSE_MS = 4 };
 
-/* One thread's: what it mints from, and the files of what it got. */
+/* A thread's generator or segment, and the files of its IDs. */
 struct source {
     char part[32];
     int out, log;
     unsigned seed;
     int64_t newest;
-    /* One of the two. */
+    /* Only one of these two is used. */
     frazil_snowflake *ids;
     frazil_numbers *numbers;
     int64_t buffer[MANY];
@@ -30,7 +30,7 @@ struct source {
 static const char *spec, *folder, *name;
 static unsigned rare, few, child_limit_s;
 static bool segment;
-/* Whether a visitor is in this process; threads do not survive a fork. */
+/* True while a visitor runs in this process. Threads do not survive a fork. */
 static bool visited;
 
 static void die(const char *what) {
@@ -55,7 +55,7 @@ static int append_to(const char *part, const char *ending) {
 static void own_files(struct source *self) {
     self->out = append_to(self->part, "ids");
     self->log = append_to(self->part, "log");
-    /* Neighbours among the numbers of processes draw alike otherwise. */
+    /* Without the factor, processes with neighbouring IDs would draw similar numbers. */
     self->seed = (unsigned)getpid() * 2654435761u;
 }
 
@@ -102,7 +102,7 @@ static frazil_status open_once(struct source *self, bool waits) {
     return waits ? frazil_snowflake_open(spec, &self->ids) : frazil_snowflake_open_for(spec, 0, &self->ids);
 }
 
-/* Who polls gives up after a while. */
+/* Opens again, with waits or with polls. A visitor that polls gives up after a while. */
 static void reopen(struct source *self, bool waits) {
     for (double end = waits ? 1e300 : now() + POLLS_S; !is_open(self) && now() < end && !stopped();) {
         self->newest = -1;
@@ -133,7 +133,7 @@ static void mint(struct source *self, size_t count) {
     if (!done(self, status)) sleep_ms(20);
 }
 
-/* The last ID that one of the processes has written down, or -1. */
+/* Returns the last ID that one of the processes has written down, or -1. */
 static int64_t somebodys_newest(struct source *self) {
     char pattern[4096];
     snprintf(pattern, sizeof pattern, "%s/*.ids", folder);
@@ -171,7 +171,7 @@ static void *stay(void *argument) {
     return NULL;
 }
 
-/* At most one at a time; it waits and polls in turn. */
+/* Starts a visitor, at most one at a time. Visitors wait and poll in turn. */
 static void visit(void) {
     static unsigned visits;
     if (__atomic_exchange_n(&visited, true, __ATOMIC_ACQUIRE)) return;
@@ -185,7 +185,7 @@ static void visit(void) {
 
 static void run(struct source *self, double end, bool forks);
 
-/* Both go on: the child for a while, with files of its own. */
+/* Forks. Both processes continue, the child for a while and with its own files. */
 static void branch(struct source *self) {
     static pid_t child;
     int status = 0;
@@ -197,7 +197,7 @@ static void branch(struct source *self) {
     alarm(child_limit_s);
     visited = false;
     own_files(self);
-    /* Before the child has a number of its own: somebody else may open, and what was inherited may go. */
+    /* Before the child leases its own number, another thread may open, and the inherited handle may be closed. */
     if (draw_below(self, 2)) visit();
     if (!draw_below(self, 4)) shut(self);
     run(self, now() + 0.5 + draw_below(self, 2500) / 1000.0, false);
@@ -217,7 +217,7 @@ static void run(struct source *self, double end, bool forks) {
         mint(self, draw < 6 ? MANY : few);
         sleep_ms(PAUSE_MS);
     }
-    /* Half of the children just vanish, as crashed processes do. */
+    /* Half of the children exit without a close, like crashed processes. */
     if (forks || draw_below(self, 2)) shut(self);
 }
 

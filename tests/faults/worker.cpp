@@ -1,4 +1,4 @@
-// Mints until told to stop, and writes down every ID before anything else happens: worker KIND SPEC FOLDER NAME (see worker.py)
+// Mints until FOLDER/stop exists, and writes down every ID at once: worker KIND SPEC FOLDER NAME (see worker.py)
 #include <frazil.hpp>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t many = 5000;
 constexpr auto polls_for = 1s;
-// Between two steps.
+// The pause between two steps.
 constexpr auto pause = 4ms;
 
 unsigned setting(const char *name) {
@@ -36,10 +36,10 @@ unsigned setting(const char *name) {
     return static_cast<unsigned>(std::atoi(value));
 }
 
-// Whether a visitor is in this process; threads do not survive a fork.
+// True while a visitor runs in this process. Threads do not survive a fork.
 std::atomic<bool> visited{false};
 
-// Another node number, or another range.
+// Continues with another node number, or with another range.
 void begin_anew(frazil::throwing::snowflake &ids) { ids.release_node(); }
 void begin_anew(frazil::throwing::numbers &numbers) { numbers.discard(); }
 
@@ -69,7 +69,7 @@ public:
             mint(draw < 6 ? many : few_);
             std::this_thread::sleep_for(pause);
         }
-        // Half of the children just vanish, as crashed processes do.
+        // Half of the children exit without a close, like crashed processes.
         if (forks || below(2)) ids_.reset();
     }
 
@@ -107,7 +107,7 @@ private:
         }
     }
 
-    // Who polls gives up after a while.
+    // Opens, with waits or with polls. A visitor that polls gives up after a while.
     void open(bool waits = true) {
         const auto end = waits ? steady::time_point::max() : steady::now() + polls_for;
         while (!ids_ && steady::now() < end && !stopped()) {
@@ -140,7 +140,7 @@ private:
         }
     }
 
-    // The last ID that one of the processes has written down, or -1.
+    // Returns the last ID that one of the processes has written down, or -1.
     std::int64_t somebodys_newest() {
         std::vector<std::filesystem::path> files;
         for (const auto &entry : std::filesystem::directory_iterator(folder_))
@@ -163,7 +163,7 @@ private:
         }
     }
 
-    // At most one at a time; it waits and polls in turn.
+    // Starts a visitor, at most one at a time. Visitors wait and poll in turn.
     void visit() {
         if (visited.exchange(true)) return;
         const bool waits = ++visits_ % 2 == 0;
@@ -187,7 +187,7 @@ private:
         }
     }
 
-    // Both go on: the child for a while, with files of its own.
+    // Forks. Both processes continue, the child for a while and with its own files.
     void branch() {
         int status = 0;
         if (child_ && ::waitpid(child_, &status, WNOHANG) != child_) return;
@@ -198,7 +198,7 @@ private:
         visited = false;
         try {
             own_files();
-            // Before the child has a number of its own: somebody else may open, and what was inherited may go.
+            // Before the child leases its own number, another thread may open, and the inherited handle may be closed.
             if (below(2)) visit();
             if (!below(4)) ids_.reset();
             run(steady::now() + 500ms + std::chrono::milliseconds(below(2500)), false);

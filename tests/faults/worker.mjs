@@ -1,4 +1,4 @@
-// Mints until told to stop, and writes down every ID before anything else happens: worker.mjs KIND SPEC FOLDER NAME (see worker.py)
+// Mints until FOLDER/stop exists, and writes down every ID at once: worker.mjs KIND SPEC FOLDER NAME (see worker.py)
 
 import fs from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import { Worker, isMainThread } from 'node:worker_threads'
 import * as frazil from '../../node/index.mjs'
 
 const { FrazilError } = frazil
-// A visitor's thread has a part of the files' names as well.
+// A visitor's thread also gets a part of its files' names.
 const [kind, spec, folder, name, part = ''] = process.argv.slice(2)
 const rare = Number(process.env.FRAZIL_WORKER_RARE)
 const appendTo = (ending) => fs.openSync(`${folder}/${name}.${process.pid}.${part}${ending}`, 'a')
@@ -17,11 +17,11 @@ const stopped = () => fs.existsSync(`${folder}/stop`)
 const few = new BigInt64Array(Number(process.env.FRAZIL_WORKER_FEW))
 const many = new BigInt64Array(5000)
 const pollsMs = 1000
-// Between two steps.
+// The pause between two steps.
 const pauseMs = 4
 let newest = -1n
 
-/** Calls a function, and notes its refusal, which it returns. Anything but a FrazilError ends the program. */
+/** Calls a function. Notes and returns its FrazilError; any other error ends the program. */
 async function refusal(call) {
   try {
     await call()
@@ -32,7 +32,7 @@ async function refusal(call) {
   }
 }
 
-/** Without waiting it is the constructor, again and again; it gives up after a while. */
+/** Opens, with a wait, or by repeated calls of the constructor, which give up after a while. */
 async function open(waits = true) {
   let ids
   const end = waits ? Infinity : performance.now() + pollsMs
@@ -46,7 +46,7 @@ async function open(waits = true) {
   return ids
 }
 
-/** Returns after how many ms the next call makes sense. */
+/** Mints, and returns the time in ms until the next call makes sense. */
 function mint(ids, buffer) {
   let written = 0
   let refused
@@ -67,7 +67,7 @@ function mint(ids, buffer) {
   return 20
 }
 
-/** The last ID that one of the processes has written down, or undefined. */
+/** Returns the last ID that one of the processes has written down, or undefined. */
 function somebodysNewest() {
   const files = fs.readdirSync(folder).filter((file) => file.endsWith('.ids'))
   const file = fs.openSync(`${folder}/${files[Math.floor(Math.random() * files.length)]}`)
@@ -88,7 +88,7 @@ async function observe(ids) {
 let visits = 0
 let visitor
 
-/** At most one at a time; it waits and polls in turn, and every fourth is ended wherever it stands. */
+/** Starts a visitor, at most one at a time. Visitors wait and poll in turn. Every fourth one is ended in the middle of its work. */
 function visit() {
   if (visitor) return
   visits += 1

@@ -1,12 +1,12 @@
-"""Mints until told to stop, and writes down every ID before anything else happens: worker.py KIND SPEC FOLDER NAME.
+"""Mints until FOLDER/stop exists, and writes down every ID at once: worker.py KIND SPEC FOLDER NAME.
 
-KIND is what it opens: Snowflake, or Segment, whose numbers are IDs as well here. IDs go to FOLDER/NAME.PID.ids, 8 bytes each, little endian,
-in one write(2) as soon as they are there: neither kill -9 nor a stop takes back what was written. Errors go to FOLDER/NAME.PID.log, a line
-each. FOLDER/stop ends the program.
+KIND is the class that it opens: Snowflake, or Segment, whose numbers are called IDs here, too. IDs go to FOLDER/NAME.PID.ids, 8 bytes each,
+little endian, in one write(2) as soon as they are minted. Neither kill -9 nor a stop undoes a write. Errors go to FOLDER/NAME.PID.log, one
+on each line.
 
-Now and then it closes and opens, releases its number, observes an ID of another process (FOLDER/NAME.PID.observed gets a byte), forks, or has a visitor:
-a thread that opens the same late, waiting or polling, mints and closes, into files named PID.waits.N and PID.polls.N.
-The workers in the other languages do the same; Node, which cannot fork, has its visitors in threads with a heap of their own, and ends some.
+Now and then it closes and opens, releases its number, observes an ID of another process (FOLDER/NAME.PID.observed gets a byte), forks, or
+starts a visitor. A visitor is a thread that opens the same spec, waiting or polling, mints and closes. Its files are PID.waits.N or PID.polls.N.
+The workers in the other languages do the same. Node cannot fork, runs its visitors in threads with a separate heap, and ends some of them.
 """
 
 import array
@@ -24,17 +24,17 @@ import frazil
 KIND, SPEC, FOLDER, NAME = sys.argv[1:]
 STOP = f"{FOLDER}/stop"
 FORKS = os.environ.get("FRAZIL_WORKER_FORKS") == "1"
-# Each of the things that are done rarely comes about once in so many steps.
+# The average number of steps between two of a kind of the rare things.
 RARE = int(os.environ["FRAZIL_WORKER_RARE"])
-# How many IDs a step takes, and how many now and then.
+# The number of IDs of a usual step, and of a rare large one.
 FEW, MANY = int(os.environ["FRAZIL_WORKER_FEW"]), 5000
-# Between two steps.
+# The pause between two steps.
 PAUSE_S = 0.004
-# How long a visitor polls.
+# The time that a visitor polls.
 POLLS_S = 1
-# How many detached generators a process has beside its first one: their leases are renewed together.
+# The number of detached generators beside the first one of a process. Their leases are renewed together.
 BESIDE = int(os.environ.get("FRAZIL_FAULT_BESIDE", "0"))
-# Longer than any life of a child.
+# Longer than any child lives.
 CHILD_LIMIT_S = int(os.environ["FRAZIL_WORKER_CHILD_LIMIT"])
 
 
@@ -43,7 +43,7 @@ def append_to(ending):
 
 
 def somebodys_newest():
-    """The last ID that one of the processes has written down, or None."""
+    """Returns the last ID that one of the processes has written down, or None."""
     with open(random.choice(glob.glob(f"{FOLDER}/*.ids")), "rb") as file:
         whole = file.seek(0, os.SEEK_END) // 8 * 8
         file.seek(max(whole - 8, 0))
@@ -80,7 +80,7 @@ class Worker:
                 time.sleep(0.02)
 
     async def poll(self):
-        """Opens as a program must whose event loop runs: no call waits. It gives up after a while."""
+        """Opens as a program with a running event loop must, without a wait. Gives up after a while."""
         end = time.monotonic() + POLLS_S
         while self.ids is None and time.monotonic() < end and not os.path.exists(STOP):
             try:
@@ -129,7 +129,7 @@ class Worker:
                 file.write(b".")
 
     def visit(self):
-        """At most one at a time; it waits and polls in turn."""
+        """Starts a visitor, at most one at a time. Visitors wait and poll in turn."""
         if self.visitor is None or not self.visitor.is_alive():
             self.visits += 1
             self.visitor = threading.Thread(target=self.stay, args=(f"{'polls' if self.visits % 2 else 'waits'}.{self.visits}.",))
@@ -153,7 +153,7 @@ class Worker:
             raise
 
     def fork(self):
-        """Both go on: the child for a while, with files of its own."""
+        """Forks. Both processes continue, the child for a while and with its own files."""
         if self.child:
             ended, status = os.waitpid(self.child, os.WNOHANG)
             if not ended:
@@ -165,7 +165,7 @@ class Worker:
             try:
                 signal.alarm(CHILD_LIMIT_S)
                 self.own_files()
-                # Before the child has a number of its own: somebody else may open, and what was inherited may go.
+                # Before the child leases its own number, another thread may open, and the inherited handle may be closed.
                 if self.random.random() < 0.5:
                     self.visit()
                 if self.random.random() < 0.25:
@@ -203,7 +203,7 @@ class Worker:
                 if other.ids and draw in (6, 7):
                     other.release() if draw == 6 else other.close()
             time.sleep(PAUSE_S)
-        # Half of the children just vanish, as crashed processes do.
+        # Half of the children exit without a close, like crashed processes.
         for each in (self, *self.beside):
             if each.ids and (forks or self.random.random() < 0.5):
                 each.close()

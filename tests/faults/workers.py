@@ -1,4 +1,4 @@
-"""The workers: programs in four languages that mint and write down what they got (worker.py says how)."""
+"""The workers: programs in four languages that mint and write down their IDs (worker.py has the format)."""
 
 import atexit
 import functools
@@ -16,10 +16,10 @@ from servers import process
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 HOUR_S = 3600
-# Ends after a stop has been asked for: the longest wait of a policy or a store, on a busy machine.
+# The time in which a worker ends after a stop: the longest wait of a policy or a store, on a busy machine.
 FAREWELL_S = 30
 
-# The worker's name, its program, whether it forks, and whether its clock can be turned.
+# Each worker's name and program, whether it forks, and whether its clock can be set.
 CREW = [
     ("python-1", "worker.py", True, True),
     ("python-2", "worker.py", False, True),
@@ -28,13 +28,13 @@ CREW = [
     ("c", "worker.c", True, False),
     ("cpp", "worker.cpp", True, True),
 ]
-# What all of them do besides minting, and how the files are named that tell of it.
+# The things that all workers do besides minting, and the files that show them.
 DEEDS = {"late openers that waited": "waits.*.ids", "late openers that polled": "polls.*.ids", "IDs observed": "observed"}
 
 
 @functools.cache
 def build():
-    """Compiles the C and the C++ worker, once for all runs, and returns the command of each program."""
+    """Compiles the C and the C++ worker once for all runs. Returns the command of each program."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="frazil-workers-"))
     atexit.register(shutil.rmtree, folder)
     lib = ROOT / "build/c/lib"
@@ -51,7 +51,7 @@ def build():
 
 
 class Worker:
-    """One place in the crew; kill -9 and a new start fill it with another process."""
+    """One place in the crew. After kill -9, a new start fills it with another process."""
 
     def __init__(self, place, command, kind, pace, child_limit_s, spec, folder):
         self.name, _, forks, self.has_clock = place
@@ -75,69 +75,69 @@ class Worker:
         self.started.append(self.running.pid)
 
     def kill(self):
-        """Kills the process, not its forked child, which ends by itself."""
+        """Kills the process, but not its forked child, which ends by itself."""
         self.running.kill()
         self.running.wait(FAREWELL_S)
 
     def stop(self):
-        """Stops it where it stands, its forked child with it, and returns what lets them go on."""
+        """Stops the process and its forked child. Returns a function that continues both."""
         group = self.running.pid
         signal_group(group, signal.SIGSTOP)
         return lambda: signal_group(group, signal.SIGCONT)
 
     def turn_clock(self, seconds):
-        """Turns its clock to the true time plus so many seconds."""
+        """Sets the worker's clock to the true time plus a number of seconds."""
         clock.turn(seconds, self.clock)
 
     def minted(self):
-        """The number of IDs that the current process has written down."""
+        """Returns the number of IDs that the current process has written down."""
         path = self.folder / f"{self.name}.{self.running.pid}.ids"
         return path.stat().st_size // 8 if path.exists() else 0
 
     def last_minted(self):
-        """The last ID that the process that runs now has written down, or None."""
+        """Returns the last ID that the current process has written down, or None."""
         path = self.folder / f"{self.name}.{self.running.pid}.ids"
         ids = path.read_bytes() if path.exists() else b""
         whole = len(ids) // 8 * 8
         return int.from_bytes(ids[whole - 8 : whole], sys.byteorder) if whole else None
 
-    def told(self):
-        """The errors that the process that runs now has met, a line each."""
+    def log_text(self):
+        """Returns the current process's errors, one on each line."""
         path = self.folder / f"{self.name}.{self.running.pid}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
     def forked(self):
-        """The number of forked children that have minted."""
+        """Returns the number of forked children that have minted."""
         minted = {path.name.split(".")[1] for path in self.folder.glob(f"{self.name}.*.ids") if path.stat().st_size > 0}
         return len(minted - set(map(str, self.started)))
 
     def done(self, deed):
-        """The number of times that it, or a forked child, has done one of the DEEDS: files of IDs count once each, other files by the byte."""
+        """Counts how often the worker or a forked child has done one of the DEEDS. A file of IDs counts once, another file by its bytes."""
         sizes = [path.stat().st_size for path in self.folder.glob(f"{self.name}.*.{DEEDS[deed]}")]
         return sum(sizes) if deed == "IDs observed" else sum(size > 0 for size in sizes)
 
     def died(self):
-        """Why it ended although nobody killed it, or None."""
+        """Returns the reason if the process has ended by itself, or None."""
         if self.running.poll() is None:
             return None
         out = (self.folder / f"{self.name}.out").read_text(errors="replace")[-1000:]
         return f"{self.name} ended with {self.running.returncode}: {out}"
 
     def leave(self):
-        """Waits until it has ended by itself; otherwise says what it is doing."""
+        """Waits until the worker exits. If it hangs, returns its threads' stacks."""
         if process.await_true(lambda: self.running.poll() is not None, FAREWELL_S):
             return self.died() if self.running.returncode else None
         return f"{self.name} hangs: {threads_of(self.running.pid)}"
 
     def destroy(self):
-        """Ends it."""
+        """Kills the process."""
         if self.running:
             self.running.kill()
             self.running.wait(FAREWELL_S)
 
 
 def destroy_children(folder):
-    """Ends what the workers of a run have forked and left: it has the folder on its command line."""
+    """Kills the children that a run's workers have left. Their command lines contain the folder."""
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             arguments = (entry / "cmdline").read_bytes().split(b"\0")
@@ -155,11 +155,11 @@ def signal_group(group, number):
 
 
 def threads_of(pid):
-    """The calls in which a process's threads wait, as far as the kernel tells."""
-    told = []
+    """Returns the calls in which a process's threads wait, as far as the kernel shows them."""
+    waiting = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
         try:
-            told.append(f"{(task / 'comm').read_text().strip()} in {(task / 'wchan').read_text() or 'user space'}")
+            waiting.append(f"{(task / 'comm').read_text().strip()} in {(task / 'wchan').read_text() or 'user space'}")
         except OSError:
             continue
-    return ", ".join(told)
+    return ", ".join(waiting)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Counts the instructions of the hot paths, and compares them with those that counts.json remembers.
+"""Counts the instructions of the hot paths, and compares them with counts.json.
 
-    tests/instructions/run.py            # more than 3 % above what is remembered fails, and names the path
-    tests/instructions/run.py --write    # remembers
+    tests/instructions/run.py            # fails, and names the path, if a count is more than 3 % above the recorded one
+    tests/instructions/run.py --write    # records the counts
 
-Times differ from run to run; instructions do not. The least of many batches counts: the others went through the slow path, as the first
-call in a tick does. The paths are in core/benches/hot_paths.rs.
+Unlike times, instructions do not differ from run to run. The least of many batches counts, because the others include slow paths, such as
+the first call in a tick. The paths are in core/benches/hot_paths.rs.
 """
 
 import json
@@ -38,12 +38,12 @@ def build() -> str:
         "hot_paths",
         "--message-format=json",
     ]
-    told = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
-    return next(line["executable"] for line in map(json.loads, told.splitlines()) if line.get("executable"))
+    messages = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
+    return next(line["executable"] for line in map(json.loads, messages.splitlines()) if line.get("executable"))
 
 
 def count(program: str) -> dict[str, float]:
-    """Instructions per call of each path."""
+    """Returns the instructions per call of each path."""
     least: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         names = re.findall(r"^path!\((path_\w+)", PATHS.read_text(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The stores, each with a server of its own."""
+"""Stores, each with its own server."""
 
 import pathlib
 import sys

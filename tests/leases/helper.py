@@ -8,7 +8,7 @@ import sys
 
 
 def elsewhere(spec, *commands, **env):
-    """Runs commands in another process, whose clock is `ahead` seconds wrong, and returns the JSON that it prints for each."""
+    """Runs commands in another process, whose clock is `ahead` seconds ahead. Returns the JSON that it prints for each."""
     script = f"import frazil, json, time, sys\nids = None\nspec = {spec!r}\n" + "\n".join(commands)
     ahead = env.pop("ahead", None)
     if ahead is not None:

@@ -1,4 +1,4 @@
-"""A generator in Celery's prefork pool, as it runs in production: with Redis between those who send and those who work."""
+"""A generator in Celery's prefork pool, with Redis as the broker, as in production."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ import servers
 
 FIRSTS = 200
 PROCESSES = 50
-# A busy machine takes more than a minute to start them.
+# A busy machine takes more than a minute to start the pool.
 TIMEOUT_S = 400
 TASKS = """
 import time, frazil
@@ -48,7 +48,7 @@ print(json.dumps([one.get(timeout={TIMEOUT_S}) for one in sent]))
 
 @contextlib.contextmanager
 def working(folder, redis):
-    """Runs Celery, and yields its process, and what sends so many tasks and returns their results."""
+    """Runs Celery; yields its process, and a function that sends a number of tasks and returns their results."""
     (folder / "tasks.py").write_text(TASKS.format(folder=folder, redis=redis.url, timeout_s=TIMEOUT_S))
     environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
     options = ["--pool=prefork", f"--concurrency={PROCESSES}", "--loglevel=WARNING"]
@@ -68,22 +68,22 @@ def working(folder, redis):
     try:
         yield worker, send
     finally:
-        # Its processes are of its session.
+        # All processes of the pool are in its session.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
 
 
 def held(folder):
-    """The node numbers that were not given back, as the command line shows them."""
+    """Returns the node numbers that were not released, as the command line lists them."""
     command = [sys.executable, "-m", "frazil", "nodes", f"file:{folder}/store", "--namespace=tasks", "--json"]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout)
-    return [slot["node"] for slot in told["slots"] if slot["state"] == "held"]
+    listed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout)
+    return [slot["node"] for slot in listed["slots"] if slot["state"] == "held"]
 
 
 def test_the_first_task_of_each_forked_process_is_done(tmp_path_factory):
-    # Counted are first calls after a fork: of each process of the pool. A pool of its own for each round, because Celery forks beside its own
-    # threads where it replaces a process, and such a child may hang in a lock of Python's.
+    # The test counts the first call of each process of a pool after the fork. Each round has a new pool: to replace a process, Celery would
+    # fork while it runs threads, and such a child may hang in one of Python's locks.
     with servers.start("redis") as redis:
         for _ in range(FIRSTS // PROCESSES):
             folder, firsts, until = tmp_path_factory.mktemp("tasks"), 0, time.monotonic() + TIMEOUT_S
@@ -99,7 +99,7 @@ def test_the_first_task_of_each_forked_process_is_done(tmp_path_factory):
             assert held(folder) == []
 
 
-# Each process of the pool opens the same number, after the fork.
+# Each process of the pool opens the same number after the fork.
 NUMBERED = """
 import os, time, frazil
 from celery import Celery
@@ -151,7 +151,7 @@ def test_one_process_of_a_pool_issues_from_a_fixed_number(shared, tmp_path, monk
     minted = [id for _, ids in issued for id in ids]
     assert len({pid for pid, _ in answers}) == 4
     if shared:
-        # The control: what the guard prevents.
+        # The control: the duplicates that the guard prevents.
         assert not refused and len(set(minted)) < len(minted)
         return
     [holder] = {pid for pid, _ in issued}

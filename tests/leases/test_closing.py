@@ -1,4 +1,4 @@
-"""Numbers are given back where the connection to the store ended since it was used last: it was cut, or the server restarted."""
+"""Numbers are released even if the connection to the store was cut, or the server restarted, after its last use."""
 
 import json
 import signal
@@ -12,13 +12,13 @@ import pytest
 import servers
 
 LAYOUT = "layout='time:41@1ms node:3 sequence:12 epoch:2025-01-01'"
-# No renewal mends the connection in between.
+# So long that no renewal reconnects during a test.
 LEASE = "window=10m renew=3m"
 TIMEOUT_S = 60
 
 
 def nodes(url, namespace, *options):
-    """The output of `frazil nodes`."""
+    """Returns the output of `frazil nodes`."""
     command = [sys.executable, "-m", "frazil", "nodes", url, "--namespace", namespace, *options]
     listing = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert listing.returncode == 0, listing.stderr
@@ -31,7 +31,7 @@ def states(url, namespace):
 
 @pytest.fixture
 def namespace(store):
-    """A namespace of the test's own, in which the first start waits for nothing."""
+    """Makes a namespace for one test, in which the first start does not wait."""
     name = f"closing-{uuid.uuid4()}"
     nodes(store[1], name, "--begin", f"{LAYOUT} {LEASE}")
     return name
@@ -53,7 +53,7 @@ def test_a_cut_connection_is_made_again(store, namespace, give_back):
 
 
 @pytest.mark.stores(*servers.ALL)
-def test_a_dropped_handle_is_given_back_too(store, namespace):
+def test_a_dropped_handle_releases_its_number(store, namespace):
     _kind, url, server = store
     with servers.Proxy(server.port) as proxy:
         ids = opened(server.url_at(proxy.port), namespace)
@@ -62,7 +62,7 @@ def test_a_dropped_handle_is_given_back_too(store, namespace):
         del ids
         until = time.monotonic() + TIMEOUT_S
         while states(url, namespace)[node] != "free":
-            assert time.monotonic() < until, "the thread that asks the store goes on"
+            assert time.monotonic() < until, "the store's thread has not released the number"
 
 
 @pytest.mark.stores(*servers.ALL)
@@ -75,9 +75,9 @@ def test_a_lost_answer_is_asked_for_again(store, namespace):
         assert proxy.losses_left == 0 and states(url, namespace)[node] == "free"
 
 
-# A Redis that restarted may have lost writes: no record of the time before is written any more.
+# frazil writes no earlier record to a restarted Redis, because that may have lost writes.
 @pytest.mark.stores(*(kind for kind in servers.ALL if kind != "redis"))
-def test_a_restarted_server_is_told(store, namespace):
+def test_a_release_reaches_a_restarted_server(store, namespace):
     _kind, url, server = store
     ids = opened(url, namespace)
     server.restart()
@@ -91,7 +91,7 @@ ENDS = {
 }
 
 
-# At its end a program gives a store half a second: PostgreSQL's login takes most of that where frazil was built without optimization.
+# At its end, a program gives a store half a second. PostgreSQL's login takes most of that if frazil was built without optimization.
 @pytest.mark.stores(*(kind for kind in servers.ALL if kind != "postgresql"))
 @pytest.mark.parametrize("end", ENDS)
 def test_a_program_ends_after_its_connection_was_cut(store, namespace, end):
@@ -107,14 +107,14 @@ def test_a_program_ends_after_its_connection_was_cut(store, namespace, end):
         assert child.returncode == (-signal.SIGTERM if end == "sigterm" else 0)
         return states(url, namespace)[node] == "free"
 
-    # A busy machine may use that up now and then.
+    # On a busy machine, half a second may not suffice, so the test tries again.
     with servers.Proxy(server.port) as proxy:
         assert any(freed(proxy) for _ in range(5))
 
 
 @pytest.mark.stores(*servers.ALL)
 @pytest.mark.parametrize("gone", ["refuses", "is silent"])
-def test_a_store_that_is_gone_is_not_waited_for_longer_than_told(store, namespace, gone):
+def test_close_waits_for_a_lost_store_at_most_its_timeout(store, namespace, gone):
     _kind, url, server = store
     with servers.Proxy(server.port) as proxy:
         ids = opened(server.url_at(proxy.port), namespace)

@@ -1,4 +1,4 @@
-"""Awaited IDs in copies of a running process: real copies, made by a raw `clone` like those of core/tests/copies.rs, and calls of restored().
+"""Awaited IDs in copies of a running process: real copies by a raw `clone`, like those of core/tests/copies.rs, and calls of restored().
 
 FRAZIL_COPIED_IDS=10000000 .venv/bin/python -m pytest -q -s tests/leases/test_copied_answers.py
 """
@@ -12,7 +12,7 @@ import sys
 import pytest
 
 IDS = int(os.environ.get("FRAZIL_COPIED_IDS", "1000000"))
-# More than the core makes in one go, so that a call always waits.
+# More IDs than the core makes at once, so that a call always waits.
 EACH = 200_000
 
 BEGIN = """
@@ -142,7 +142,7 @@ real = pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "lin
 @real
 @pytest.mark.stores("postgresql")
 def test_copies_repeat_no_awaited_id(store, tmp_path):
-    """COPIED in each copy, which goes on with a number of its own."""
+    """COPIED in each copy, which continues with its own number."""
     found = run(tmp_path, store[1], COPIES, ROUNDS)
     assert found == {"copies": ROUNDS, "COPIED": ROUNDS, "ids": ROUNDS * (EACH + 1000), "repeated": 0}
 
@@ -158,5 +158,5 @@ def test_copies_that_nobody_notices_repeat_awaited_ids(store, tmp_path):
 def test_a_storm_of_restored_repeats_no_awaited_id(store, tmp_path):
     found = run(tmp_path, store[1], RESTORED, ROUNDS)
     assert found["ids"] == ROUNDS * EACH and found["repeated"] == 0
-    # Each answer that was there when the process was restored.
+    # COPIED replaces each answer that was pending when the process was restored.
     assert found["COPIED"] >= ROUNDS // 3

@@ -1,4 +1,4 @@
-"""Every error code: provoked through the public API, and its remedy followed. A code's test is named after it."""
+"""Every error code: a test provokes it through the public API, and follows its remedy. The test is named after the code."""
 
 import array
 import contextlib
@@ -21,7 +21,7 @@ from helper import elsewhere
 
 START = datetime.datetime(2025, 6, 1, tzinfo=datetime.UTC)
 ONE_MS = datetime.timedelta(milliseconds=1)
-# Two node numbers.
+# A layout with two node numbers.
 SMALL = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'"
 QUICK = "window=3s renew=400ms"
 FRAZIL = pathlib.Path(sys.executable).with_name("frazil")
@@ -29,7 +29,7 @@ FRAZIL = pathlib.Path(sys.executable).with_name("frazil")
 
 @contextlib.contextmanager
 def refused(kind, *says):
-    """The body is refused so; the text says each of these."""
+    """Asserts that the body raises this error, and that its message contains each of these texts."""
     with pytest.raises(kind) as raised:
         yield raised
     for text in says:
@@ -44,13 +44,13 @@ def manual(line="standard node=1", time=START, **options):
 
 
 def begun(server):
-    """The URL of a Redis whose first start does not wait: nothing was ever issued there."""
+    """Returns the URL of a new Redis, after a command by which its first start does not wait."""
     subprocess.run([FRAZIL, "nodes", server.url, "--begin", "standard"], check=True, capture_output=True)
     return server.url
 
 
 def in_child(work):
-    """Returns what `work` returns, or the error that it raises, in a child of a fork."""
+    """Runs `work` in a forked child, and returns its result or its error."""
     theirs, ours = os.pipe()
     if os.fork() == 0:
         try:
@@ -114,7 +114,7 @@ def test_closed_ends_one_handle_alone():
 # Time: 2xx.
 
 
-def test_layout_expired_gives_an_epoch_that_goes_on():
+def test_layout_expired_gives_an_epoch_with_time_left():
     with refused(errors.LayoutExpiredError, "ended", "epoch=") as raised:
         frazil.Snowflake("baidu worker=1 detached=true")
     epoch = re.search(r"epoch=(\S+Z)", str(raised.value))[1]
@@ -166,17 +166,17 @@ def test_clock_not_set_wants_set_time():
 
 
 def test_clock_skew_ends_with_the_skew():
-    """A process whose clock is ahead of the store's by a year would keep its number for that long."""
+    """Without the refusal, a process whose clock is a year ahead of the store's would keep its number for a year."""
     with servers.start("redis") as server:
         spec = f"standard store={begun(server)} {QUICK}"
         assert frazil.Snowflake(spec, timeout=20).next()
-        told = """
+        program = """
 try:
     frazil.Snowflake(spec, timeout=20)
 except frazil.FrazilError as error:
     print(json.dumps([error.name, str(error)]))
 """
-        [[name, text]] = elsewhere(spec, told, ahead=365 * 24 * 3600)
+        [[name, text]] = elsewhere(spec, program, ahead=365 * 24 * 3600)
         assert name == "CLOCK_SKEW" and "set the clocks by NTP" in text
         [id] = elsewhere(spec, "print(json.dumps(frazil.Snowflake(spec, timeout=20).next()))")
         assert id > 0
@@ -193,7 +193,7 @@ def test_node_missing_names_both_ways():
 
 
 def test_node_in_use_ends_with_the_other_process(monkeypatch):
-    # The tests' processes are told apart otherwise.
+    # Without this variable, each process of the tests has its own scope.
     monkeypatch.setenv("FRAZIL_GUARD_SCOPE", "error codes")
     with subprocess.Popen(
         [sys.executable, "-c", "import frazil; ids = frazil.Snowflake('standard node=103'); ids.next(); print(1, flush=True); input()"],
@@ -278,7 +278,7 @@ def test_store_unreachable_ends_once_the_server_answers():
         with refused(errors.StoreUnreachableError, "cannot be reached", "Connection refused"):
             frazil.Snowflake(f"standard store={server.url}", timeout=1)
         server.restart()
-        # An address that has failed is asked again after a second.
+        # A failed address is tried again after a second.
         time.sleep(1.5)
         assert frazil.Snowflake(f"standard store={server.url}", timeout=20).next()
 
@@ -298,7 +298,7 @@ def test_store_readonly_ends_once_it_can_be_written():
         line = f"standard store={server.url} namespace=readonly"
         assert frazil.Snowflake(line, timeout=20).next()
         server.sql("ALTER DATABASE frazil SET default_transaction_read_only = on")
-        [told] = elsewhere(
+        [refusal] = elsewhere(
             line,
             """
 try:
@@ -307,7 +307,7 @@ except frazil.FrazilError as error:
     print(json.dumps([error.name, str(error)]))
 """,
         )
-        assert told[0] == "STORE_READONLY" and "read-only" in told[1]
+        assert refusal[0] == "STORE_READONLY" and "read-only" in refusal[1]
         server.sql("BEGIN READ WRITE; ALTER DATABASE frazil RESET default_transaction_read_only; COMMIT")
         assert elsewhere(line, "print(json.dumps(frazil.Snowflake(spec, timeout=20).next()))")
 
@@ -331,9 +331,7 @@ def test_store_changed_begins_above_what_was_given_out(tmp_path):
     segment.next()
     shutil.copytree(folder, tmp_path / "backup")
     highest = max(segment.batch(100))
-    # Its writer may be at work.
-    folder.rename(tmp_path / "lost")
-    shutil.copytree(tmp_path / "backup", folder)
+    put_in_place(tmp_path / "backup", folder)
     with refused(errors.StoreChangedError, "when it is certain which numbers were given out") as raised:
         for _ in range(100_000):
             highest = max(highest, segment.next())
@@ -341,8 +339,17 @@ def test_store_changed_begins_above_what_was_given_out(tmp_path):
     assert frazil.Segment("orders", store=f"file:{folder}", step=10).next() > highest
 
 
+def put_in_place(backup, folder):
+    """Replaces a store's folder, also if the store's thread, which writes just then, makes it again."""
+    for attempt in range(100):
+        folder.rename(folder.with_name(f"lost-{attempt}"))
+        with contextlib.suppress(OSError):
+            return backup.rename(folder)
+    raise AssertionError(f"{folder} is made again and again")
+
+
 def follow(error, start):
-    """Runs the command at the end of a text, with a start in place of N."""
+    """Runs the command at the end of an error's text, with a start in place of N."""
     command = re.search(r"frazil (segment .*)$", str(error))[1].replace("--start=N", f"--start={start}")
     return subprocess.run([FRAZIL, *shlex.split(command)], check=True, capture_output=True, text=True).stdout
 
@@ -379,7 +386,7 @@ def test_tag_missing_begins_by_the_command():
         assert frazil.Segment("orders", store=server.url, timeout=20).next() == 1
 
 
-# What is left to the suites of Rust: a client that is not built (STORE_NOT_BUILT), and a defect (INTERNAL).
+# The Rust suites test the others: a client that is not built (STORE_NOT_BUILT), and a defect (INTERNAL).
 ELSEWHERE = {"STORE_NOT_BUILT", "INTERNAL"}
 
 

@@ -1,4 +1,4 @@
-"""A fleet that changes its layout, and fills one table before and after: it does what LAYOUT_MISMATCH says.
+"""A fleet that changes its layout by the advice of LAYOUT_MISMATCH, and fills one table before and after.
 
 FRAZIL_LAYOUT_IDS sets how many IDs the two fleets mint together (400,000).
 """
@@ -29,7 +29,7 @@ while left:
 
 
 def fleet(spec, folder):
-    """Has each process of a fleet mint its share, waits until all have ended, and returns their IDs."""
+    """Runs the processes of a fleet, each of which mints its share, and returns all IDs."""
     command = [sys.executable, "-c", WORKER, f"{spec} store=file:{folder}", str(SHARE)]
     files = [folder / f"ids-{number}" for number in range(PROCESSES)]
     workers = [subprocess.Popen(command, stdout=file.open("wb")) for file in files]
@@ -51,7 +51,7 @@ def test_layout_mismatch_is_followed_without_a_repeat(tmp_path):
 
 
 def test_two_layouts_side_by_side_repeat(tmp_path):
-    """Two layouts in namespaces of their own make the same IDs, which the remedy prevents."""
+    """The control: two layouts in two namespaces repeat IDs, which the remedy prevents."""
     specs = [f"{OLD} store=file:{tmp_path} namespace=shop", f"{NEW} store=file:{tmp_path} namespace=shop2"]
     with frazil.Snowflake(specs[0]) as old, frazil.Snowflake(specs[1]) as new:
         ids = [one.batch(16) for _ in range(500) for one in (old, new)]

@@ -1,4 +1,4 @@
-"""One behaviour on every store, with real servers: leasing, releasing, refusing, and failures that are reported."""
+"""Leases on every store, with real servers: releases, refusals, reported failures."""
 
 import base64
 import contextlib
@@ -13,7 +13,7 @@ import pytest
 import servers
 from helper import elsewhere
 
-# For whatever comes by itself, on a busy machine.
+# The time limit for events without a call, on a busy machine.
 TIMEOUT_S = 60
 # A call to a store may take 4/5 of renew.
 LEASE = "window=4s renew=1s"
@@ -22,7 +22,7 @@ TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' rollback=error "
 
 @pytest.fixture
 def spec(store, request):
-    """A spec line on the store, in a namespace of the test's own."""
+    """Returns a spec line on the store, in a namespace that only this test uses."""
     return f"{TWO} store={store[1]} namespace={request.node.originalname}"
 
 
@@ -41,7 +41,7 @@ except frazil.FrazilError as error:
 """
 
 
-def test_numbers_are_leased_and_given_back(spec):
+def test_numbers_are_leased_and_released(spec):
     first = frazil.Snowflake(spec)
     assert first.lease.healthy and first.lease.node == first.node
     [[node, theirs]] = elsewhere(spec, OPEN_OR_SAY, "ids.close()")
@@ -105,7 +105,7 @@ def test_disposable_numbers(spec):
     assert refusal(line).name == "NO_FREE_NODE"
 
 
-def test_a_released_number_is_given_back_at_once(spec):
+def test_a_released_number_is_free_at_once(spec):
     with frazil.Snowflake(spec) as ids:
         node, before = ids.node, ids.next()
         ids.release_node()
@@ -114,7 +114,7 @@ def test_a_released_number_is_given_back_at_once(spec):
         assert ids.next() > before
 
 
-def test_an_observed_id_moves_the_bound_on(store, spec):
+def test_an_observed_id_raises_the_bound(store, spec):
     # An unbounded drift would make the first start on Redis wait for more than a minute.
     ahead, seconds, allowed = {"redis": ("ahead:2s", 2, "2s"), "file": ("ahead", 3600, "1h")}.get(store[0], ("ahead", 60, "1m"))
     with frazil.Snowflake(spec.replace(LEASE, "window=8s renew=1500ms") + f" exhausted={ahead}") as ids:
@@ -130,18 +130,18 @@ def test_an_observed_id_moves_the_bound_on(store, spec):
 
 
 def test_a_clock_that_is_far_ahead_is_refused(store, spec):
-    # Where the store has no clock, somebody alive tells.
+    # If the store has no clock, the record of a live process shows the time.
     with frazil.Snowflake(spec, detached=True):
         [[code, why]] = elsewhere(spec, OPEN_OR_SAY, ahead=3600)
         assert code == "CLOCK_SKEW", why
         assert "shows" in why and "store=" in why, why
-    # Behind, it is a nuisance for nobody else; but where leases begin by the store's clock it would wait for an hour.
+    # A late clock disturbs no other process. If the store's clock decides when leases begin, this process would wait for an hour.
     [[node, why]] = elsewhere(spec, OPEN_OR_SAY, "ids.close() if ids else None", ahead=-3600)
     assert (node == "CLOCK_SKEW" and "leases begin at" in why) if store[0] == "redis" else node in (0, 1), why
 
 
 @pytest.mark.stores(*servers.ALL)
-def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
+def test_a_frozen_server_is_waited_for_at_most_the_timeout(store, spec):
     server = store[2]
     with frazil.Snowflake(spec, detached=True) as ids:
         server.pause()
@@ -168,7 +168,7 @@ def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
             with contextlib.suppress(frazil.errors.LeaseExhaustedError):
                 minted = ids.next()
             time.sleep(0.02)
-        assert minted and ids.lease.healthy, "it goes on by itself"
+        assert minted and ids.lease.healthy, "the lease recovers without a call"
 
 
 @pytest.mark.parametrize("scheme, path", [("redis", "/0"), ("postgresql", "/ids"), ("mysql", "/ids"), ("etcd", ""), ("zookeeper", "")])

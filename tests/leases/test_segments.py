@@ -1,4 +1,4 @@
-"""Segments and tickets behave alike on every store: begun, shared, refused, wiped, away and back."""
+"""Segments and tickets on every store: first use, sharing, refusals, wiped stores, outages."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from helper import elsewhere
 
 TIMEOUT_S = 60
 FRAZIL = [sys.executable, "-m", "frazil"]
-# Far above every number that these tests take.
+# A start far above the numbers that these tests take.
 N = 10**15
 TAKE = """
 segment = frazil.Segment(spec)
@@ -27,7 +27,7 @@ print(json.dumps(segment.batch(3000)))
 
 @pytest.fixture
 def spec(store, request):
-    """A tag on the store, in a namespace of the test's own."""
+    """Returns a tag on the store, in a namespace that only this test uses."""
     return f"orders store={store[1]} namespace={request.node.originalname} wait=2s"
 
 
@@ -38,7 +38,7 @@ def refusal(call):
 
 
 def refused(call, name):
-    """The refusal that a call comes to within a while; what it returns until then, and other errors, pass."""
+    """Repeats a call until it fails with this error. Ignores results and other errors until then."""
     until = time.monotonic() + TIMEOUT_S
     while time.monotonic() < until:
         try:
@@ -50,7 +50,7 @@ def refused(call, name):
 
 
 def obey(error, url, start):
-    """Does what a refusal tells the operator to do; only the password and the number are theirs."""
+    """Runs the command that an error prints for the operator, with the password and the start filled in."""
     printed = re.search(r"frazil (segment .*?)(, with the user and the password for \*\*\*)?$", str(error))
     words = [url if "://" in word else word.replace("=N", f"={start}") for word in shlex.split(printed[1])]
     assert f"--start={start}" in words, error
@@ -58,7 +58,7 @@ def obey(error, url, start):
 
 
 def opened(spec, url):
-    """A segment; where only an operator may begin a tag, they do."""
+    """Opens a segment. If only an operator may begin its tag, runs the operator's command first."""
     try:
         return frazil.Segment(spec)
     except frazil.errors.TagMissingError as error:
@@ -66,7 +66,7 @@ def opened(spec, url):
         return frazil.Segment(spec)
 
 
-def test_a_tag_is_begun_by_whoever_comes_first_but_on_redis(store, spec):
+def test_the_first_process_begins_a_tag_except_on_redis(store, spec):
     kind, url, _ = store
     if kind == "redis":
         error = refusal(lambda: frazil.Segment(spec))
@@ -77,12 +77,12 @@ def test_a_tag_is_begun_by_whoever_comes_first_but_on_redis(store, spec):
 
 
 @pytest.mark.stores(*servers.ALL)
-def test_polls_get_there_however_slow_a_store_is(store, spec):
+def test_polls_get_a_number_from_a_slow_store(store, spec):
     _kind, url, server = store
     opened(spec, url).close()
 
     async def polls():
-        """Polls while the store keeps its answers, then until there is a number."""
+        """Polls once while the proxy holds the store's answers, and then until there is a number."""
         proxy.hold()
         with frazil.Segment(spec.replace(url, server.url_at(proxy.port))) as segment:
             error = refusal(segment.next)
@@ -116,7 +116,7 @@ def test_a_tag_keeps_its_numbers(store, spec):
 
 
 @pytest.mark.stores(*servers.ALL)
-def test_a_restarted_server_is_gone_on_with_but_on_redis(store, spec):
+def test_a_restarted_server_continues_a_tag_except_on_redis(store, spec):
     kind, url, server = store
     with opened(spec, url) as segment:
         before = segment.batch(100)
@@ -136,7 +136,7 @@ def test_a_restarted_server_is_gone_on_with_but_on_redis(store, spec):
 
 
 @pytest.mark.stores(*servers.ALL)
-def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
+def test_a_frozen_server_is_waited_for_at_most_the_timeout(store, spec):
     _kind, url, server = store
     with opened(spec, url) as segment:
         segment.next()
@@ -147,7 +147,7 @@ def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
             error = refusal(segment.next)
             assert error.name == "SEGMENT_EXHAUSTED" and "tag=orders" in str(error), error
             assert 1.9 < time.monotonic() - begin < TIMEOUT_S, "a frozen server never answers"
-            # After the first failed call its reason is told, too.
+            # After the first failed call the error states its reason, too.
             error = refused(segment.next, "SEGMENT_EXHAUSTED")
             assert f"127.0.0.1:{server.port}" in str(error) and "secret" not in str(error), error
             assert segment.last_error.name == "STORE_UNREACHABLE"
@@ -157,7 +157,7 @@ def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
         while time.monotonic() < until and segment.last_error:
             with contextlib.suppress(frazil.errors.SegmentExhaustedError):
                 segment.batch(1000)
-        assert segment.next() and segment.last_error is None, "it goes on by itself"
+        assert segment.next() and segment.last_error is None, "the segment recovers by itself"
 
 
 @pytest.mark.parametrize("scheme, path", [("redis", "/0"), ("postgresql", "/ids"), ("mysql", "/ids"), ("etcd", ""), ("zookeeper", "")])
@@ -178,23 +178,23 @@ class OfTwoStores:
         until = time.monotonic() + TIMEOUT_S
         while not (self.numbers.extend(self.segment.batch(1000)) or condition()):
             assert time.monotonic() < until, self.segment.last_error
-            # What is prepared comes from before.
+            # Prefetched numbers are from earlier ranges, so they are discarded.
             time.sleep(0.05)
             self.segment.discard()
 
     def server_serves(self):
         return any(number % 2 for number in self.numbers[-1000:])
 
-    def tells(self, name):
+    def has_error(self, name):
         return self.segment.last_error and self.segment.last_error.name == name
 
 
 @pytest.mark.stores("redis")
-def test_a_store_that_has_no_tag_yet_is_done_without(store, tmp_path, request):
+def test_a_store_without_the_tag_is_skipped(store, tmp_path, request):
     _kind, url, _server = store
     with frazil.Segment(f"orders store='{url} file:{tmp_path}/one' namespace={request.node.originalname} step=10") as segment:
         taken = OfTwoStores(segment)
-        taken.take_until(lambda: taken.tells("TAG_MISSING"))
+        taken.take_until(lambda: taken.has_error("TAG_MISSING"))
         assert not any(number % 2 for number in taken.numbers)
         obey(segment.last_error, url, 1)
         taken.take_until(taken.server_serves)
@@ -210,7 +210,7 @@ def test_several_stores_serve_one_tag_while_one_is_alive(store, tmp_path, reques
         server.kill9()
         segment.discard()
         before = len(taken.numbers)
-        taken.take_until(lambda: taken.tells("STORE_UNREACHABLE"))
+        taken.take_until(lambda: taken.has_error("STORE_UNREACHABLE"))
         assert f"127.0.0.1:{server.port}" in str(segment.last_error)
         assert not any(number % 2 for number in taken.numbers[before:])
         server.restart()
@@ -241,15 +241,15 @@ def test_tickets_outlive_either_server():
 
 
 @pytest.mark.parametrize("kind", ["file", *servers.ALL])
-def test_a_wiped_store_is_noticed_by_whoever_has_seen_more(kind, tmp_path):
-    # A server of its own: no process that has seen ZooKeeper's history go back asks that server again.
+def test_a_wiped_store_is_noticed_by_a_process_with_higher_numbers(kind, tmp_path):
+    # Each kind gets a new server, because a process that has seen ZooKeeper's history go back does not use that server again.
     with contextlib.ExitStack() as stack:
         server = None if kind == "file" else stack.enter_context(servers.start(kind))
         check_wiped(kind, server.url if server else f"file:{tmp_path}/store", server)
 
 
 @pytest.mark.stores("postgresql")
-def test_looking_makes_no_table(store):
+def test_reading_commands_make_no_table(store):
     """`frazil nodes` on a wrong database leaves no table there."""
     _, url, server = store
     server.sql("DROP SCHEMA IF EXISTS frazil_looking CASCADE; CREATE SCHEMA frazil_looking")
@@ -262,8 +262,8 @@ def test_looking_makes_no_table(store):
         return subprocess.run([*FRAZIL, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
     for arguments in (("nodes", own), ("segment", own, "orders"), ("nodes", own, "--all"), ("doctor", "standard", f"store={own}")):
-        told = run(*arguments)
-        assert not is_there(), f"{arguments}: {told}"
+        output = run(*arguments)
+        assert not is_there(), f"{arguments}: {output}"
     assert " is empty: " in run("nodes", own).stdout
     assert run("segment", own, "orders", "--start=1").returncode == 0
     assert is_there()
@@ -280,12 +280,12 @@ def check_wiped(kind, url, server):
             folder = pathlib.Path(url.removeprefix("file:"))
             folder.rename(folder.with_suffix(".away"))
         if kind != "redis":
-            # Who has not seen it begins a new tag, and only the store could tell.
+            # A process that has not seen the old numbers begins a new tag, because only the lost store knew them.
             assert elsewhere(spec, TAKE) == [list(range(1, 3001))]
         error = refused(lambda: segment.batch(1000), "STORE_CHANGED")
         assert url.rpartition("@")[2].partition("/0")[0] in str(error) and "secret" not in str(error), error
         assert refusal(lambda: frazil.Segment(spec)).name == "STORE_CHANGED", "another handle knows it, too"
-        # Unless the others' writes have brought ZooKeeper's new history as far as the old one was; what is lent is another folder.
+        # No command is named if writes have brought ZooKeeper's new history as far as the old one, or if another folder is lent.
         if kind in ("zookeeper", "frazil") and ("start them again" in str(error) or "it has moved for good" in str(error)):
             subprocess.run([*FRAZIL, "segment", url, "orders", "--namespace=wiped", f"--start={N}"], check=True, timeout=60)
         else:

@@ -1,4 +1,4 @@
-"""Settings of an administrator, for all sessions, for a user or for a database: grouped renewals keep their leases, and mint nothing twice."""
+"""Administrators' settings for all sessions, a user or a database. Grouped renewals keep their leases, and no ID repeats."""
 
 import logging
 import os
@@ -8,12 +8,12 @@ import frazil
 import pytest
 import servers
 
-# Renewed together: their instants are shared.
+# These leases are renewed together.
 LEASES = 3
 SPEC = "layout='time:41@1ms node:10 sequence:12 epoch:2025-01-01' window=10s renew=1s detached=true"
 ROUNDS = int(os.environ.get("FRAZIL_SESSION_ROUNDS", "20"))
 
-# What forbids every write, such as default_transaction_read_only, is refused at the start.
+# Settings that forbid every write, such as default_transaction_read_only, are left out: a start refuses them.
 MARIADB = {
     "sql_mode": [
         "'EMPTY_STRING_IS_NULL'",
@@ -61,10 +61,10 @@ POSTGRESQL = {
 
 
 def mint(url, name):
-    """Mints with leases that are renewed together, through several renewals, and returns how many IDs they are."""
-    told, issued = [], set()
+    """Mints with leases that are renewed together, through several renewals. Returns the number of IDs."""
+    events, issued = [], set()
     handler = logging.Handler()
-    handler.emit = lambda record: told.append((record.event, record.getMessage()))
+    handler.emit = lambda record: events.append((record.event, record.getMessage()))
     logging.getLogger("frazil").addHandler(handler)
     ids = [frazil.Snowflake(f"{SPEC} store={url} namespace={name}") for _ in range(LEASES)]
     try:
@@ -79,11 +79,11 @@ def mint(url, name):
         end = time.monotonic() + 60
         while any(one.stats().lease_renewals < before + 2 for one, before in zip(ids, renewals, strict=True)) and time.monotonic() < end:
             time.sleep(0.02)
-        # A call may be slow on a busy machine, which loses nothing.
+        # A slow call on a busy machine is not a loss.
         slow = ("no answer within", "late:")
         bad = [
             text
-            for event, text in told
+            for event, text in events
             if event.startswith(("lease.lost", "store.")) or (event == "lease.failing" and not any(part in text for part in slow))
         ]
         assert not bad, bad
@@ -98,7 +98,7 @@ def mint(url, name):
 
 
 def rounds(settings):
-    """All settings at once, until each value of each had its turn."""
+    """Returns combinations of all settings, so that each value of each setting occurs."""
     return [
         [(key, values[n % len(values)]) for key, values in settings.items()]
         for n in range(max(len(values) for values in settings.values()))

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Plants known bugs, one at a time: into the lease's protocol, for each of which the simulation must find a duplicate ID; and into what
-takes a number and reads the time, which a test must find.
+"""Plants known bugs, one at a time. For bugs in the lease's protocol, the simulation must find a duplicate ID. Bugs in the code that takes
+a number and reads the time must be found by a test.
 
-    tests/mutants/run.py            # all of them
-    tests/mutants/run.py --short    # one of each kind: what the test run has time for
-    tests/mutants/run.py NAME ...   # those
+    tests/mutants/run.py            # all mutants
+    tests/mutants/run.py --short    # one of each kind, for which the test run has time
+    tests/mutants/run.py NAME ...   # these mutants
+    tests/mutants/run.py --matching K   # those whose names contain K
 
-A mutant of the protocol is a name, a piece of code that stands exactly once below `core/src`, in whatever file, and what replaces it; or a name and
-a list of such changes. Neither comments nor spaces count. All of them are planted into one build, in a copy of the sources, and one after the other
-acts; the target folder (`target/mutants`) is kept, so that dependencies are built once.
+A mutant of the protocol is a name, a piece of code that occurs exactly once in the sources of frazil and frazil-base, and its replacement; or a
+name and a list of such changes. Comments and spaces do not count. All mutants are in one build, in a copy of the sources, and are active one
+after the other. The target folder (`target/mutants`) is kept, so that dependencies are built once.
 """
 
 import contextlib
@@ -31,18 +32,20 @@ import switched
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "target" / "mutants"
-# Many times what the code itself gets: some mutants need a rare course of events.
+# Many more seeds than the unchanged code gets, because some mutants need rare events.
 SEEDS = "20000"
-CARGO = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib", "--no-run", "--message-format", "json-render-diagnostics"]
-# Ours alone: what it depends on has little to do.
-OPTIMISED = ["--config", "profile.dev.package.frazil.opt-level=2"]
+SOURCES = ["core/src", "core/base/src"]
+CARGO = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "-p", "frazil-base", "--lib", "--no-run"]
+CARGO += ["--message-format", "json-render-diagnostics"]
+# Only frazil's crates are optimised, because the dependencies have little to do.
+OPTIMISED = [part for name in ("frazil", "frazil-base") for part in ("--config", f"profile.dev.package.{name}.opt-level=2")]
 ENVIRONMENT = os.environ | {
     "CARGO_TARGET_DIR": str(TARGET),
     "CARGO_TERM_COLOR": "never",
     "CARGO_PROFILE_DEV_DEBUG": "0",
     "CARGO_INCREMENTAL": "0",
 }
-# A run that hangs is a failure of the mutant, not of its finder.
+# The limit of a run, because a mutant may hang.
 TIMEOUT_S = 900
 
 
@@ -96,7 +99,7 @@ MUTANTS = [
         "begin",
     ),
     (
-        "a lost lease goes on being extended",
+        "a lost lease is still renewed",
         [
             ("slot.token != held.grant.token && slot.bound", "slot.token != slot.token && slot.bound"),
             (
@@ -132,17 +135,17 @@ MUTANTS = [
         "known.meta.nonce != meta.nonce",
     ),
     (
-        "a slot is given back with a stamp too few",
+        "a slot is released with a stamp too few",
         "next.max(held.grant.first).saturating_sub(1)",
         "next.max(held.grant.first).saturating_sub(2)",
     ),
     (
-        "a slot is given back without the freeze",
+        "a slot is released without the freeze",
         "let next = shared.generator.lease.freeze(owner);",
         "let next = Some((owner, shared.generator.lease.get().next()).1);",
     ),
     (
-        "a slot is given back as if nothing had been issued",
+        "a slot is released as if nothing had been issued",
         "self.protocol.release(frozen.unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
         "self.protocol.release(frozen.and(None).unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
     ),
@@ -176,7 +179,7 @@ MUTANTS = [
         ),
     ),
     (
-        "two workers of a store, and a bound is moved on by whoever comes",
+        "two workers of a store, and any of them moves a bound on",
         [
             ("match map.get(stores) {", "match map.get(stores).filter(|worker| worker.lock().lease_tasks.iter_mut().count() != 1) {"),
             (
@@ -216,12 +219,12 @@ MUTANTS = [
         "cap_ms.max(",
     ),
     (
-        "a holder goes on after a loss without a limit of time",
+        "a holder continues after a loss without a limit of time",
         "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;",
         "swap.latest_ms = i64::MAX.max(floor_ms);",
     ),
     (
-        "a holder goes on after a loss whose bound has passed, though not for long",
+        "a holder continues after a loss whose bound has passed, though not for long",
         "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;",
         "swap.latest_ms = self.end_ms(held.grant.bound).max(floor_ms) + CLOCK_ERROR_MS;",
     ),
@@ -263,7 +266,7 @@ MUTANTS = [
     ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 
-# The same, and which tests are to fail.
+# Mutants with the tests that must fail.
 FOUND_BY_TESTS = [
     (
         "a validity of counts is longer than its tick",
@@ -277,7 +280,7 @@ FOUND_BY_TESTS = [
         ".saturating_sub(0 & reading.ns);",
         "clock::tests::while_a_validity",
     ),
-    ("a validity lasts for more than 1 ms", "ns.min(LONGEST_NS)", "ns.max(LONGEST_NS)", "clock::tests::a_validity_ends"),
+    ("a validity lasts for more than 1 ms", "ns.min(LONGEST_NS)", "ns.max(LONGEST_NS)", "clock::tests::validity_ends"),
     (
         "a counter that went back is believed",
         ".wrapping_sub(self.0 >> Self::UNIT)",
@@ -342,7 +345,7 @@ FOUND_BY_TESTS = [
         "a forked child begins the generation that its parent was about to put",
         "(self.slot.begun.load(Ordering::Acquire) + 1)",
         "((self.word.load(Ordering::Acquire) >> INDEX_BITS) + 1)",
-        "loom_what_a_parent",
+        "loom_block_that_a_parent",
     ),
     (
         "a forked child takes of its parent's block",
@@ -368,13 +371,13 @@ FOUND_BY_TESTS = [
         "a worker of a copy takes its original's reply",
         "if process.is_over() {\n            return;",
         "if process.number == 0 {\n            return;",
-        "what_is_under_way_in_a_copy",
+        "copy_ignores_calls_of_its_original",
     ),
     (
         "a copy keeps its original's number",
         "let is_copied = restored || last != UNKNOWN && generation.is_some_and(|generation| generation != last);",
         "let is_copied = restored;",
-        "loom_an_old_number",
+        "loom_old_number",
     ),
     (
         "random bytes survive a fork",
@@ -392,25 +395,25 @@ FOUND_BY_TESTS = [
         "a gate may be opened after the thread that shows a later tick has closed it",
         "if self.seen.fetch_max(now, Ordering::SeqCst) > now.max(seen) {",
         "if self.seen.fetch_max(now, Ordering::Relaxed) > now.max(seen) {",
-        "loom_who_shows",
+        "loom_later_tick_closes",
     ),
     (
-        "who opens a gate looks at an old tick",
+        "the thread that opens a gate reads an old tick",
         "if self.seen.fetch_max(now, Ordering::SeqCst) > now.max(seen) {",
         "if self.seen.load(Ordering::SeqCst) > now.max(seen) {",
-        "loom_who_shows",
+        "loom_later_tick_closes",
     ),
     (
         "what a move skips is seen before the move",
         "self.0.skipped.fetch_add(stamps, Ordering::AcqRel);",
         "self.0.skipped.fetch_add(stamps, Ordering::Relaxed);",
-        "loom_nothing_is_counted",
+        "loom_move_under_way",
     ),
     (
         "who sees what a move skips does not see the move",
         "let skipped = self.skipped.load(Ordering::Acquire);",
         "let skipped = self.skipped.load(Ordering::Relaxed);",
-        "loom_nothing_is_counted",
+        "loom_move_under_way",
     ),
     (
         "threads of a forked child take two numbers",
@@ -422,7 +425,7 @@ FOUND_BY_TESTS = [
         "a thread of a forked child wipes the number that another one has taken",
         "compare_exchange(number, 0,",
         "compare_exchange(self.0.number.load(Ordering::Acquire), 0,",
-        "loom_no_thread_of_a_child",
+        "loom_child_does_not_take",
     ),
     (
         "a value of a process is used before it is made",
@@ -440,116 +443,116 @@ FOUND_BY_TESTS = [
         "an old rate is seen with a new time",
         ".as_nanos() as u64, Ordering::Release);",
         ".as_nanos() as u64, Ordering::Relaxed);",
-        "loom_a_rate",
+        "loom_rate_that",
     ),
     (
         "the thread that looks at calls leaves one that has just come",
         "                state.staffed = false;\n",
         "                drop(state);\n                self.lock().staffed = false;\n",
-        "loom_a_call_that_comes",
+        "loom_call_added",
     ),
     (
         "a call that was given up is looked at for ever",
         "if self.bell.cancelled.load(Ordering::Acquire) {",
         "if self.bell.cancelled.load(Ordering::Acquire) && self.bell.process == 0 {",
-        "loom_a_call_that_is_given_up",
+        "loom_cancelled_call",
     ),
     (
         "a lost lease is used to its bound",
         "if *token == loss.token => shared.generator.lease.freeze(owner),",
         "if *token == loss.token => Some((owner, shared.generator.lease.get().next()).1),",
-        "cases::a_lease_whose_record_was_removed",
+        "cases::lease_whose_record_was_removed",
     ),
     (
         "a record that another process wrote before the bound had passed is taken for a later one",
         "(held.version + 1..held.version.saturating_add(FOLLOWING)).contains(&slot.version)",
         "slot.version > 0",
-        "cases::a_removed_record_is_noted_also_after",
+        "cases::removed_record_is_noted_also_after",
     ),
     (
         "a namespace that was begun anew is taken for one with a floor",
         "is_some_and(|floor_ms| floor_ms >= self.end_ms(held.grant.bound))",
         "is_none_or(|floor_ms| floor_ms >= self.end_ms(held.grant.bound))",
-        "cases::a_namespace_that_was_removed",
+        "cases::namespace_that_was_removed",
     ),
     (
         "a lease is used whose record a store without a clock has lost",
         "error.kind() == ErrorKind::StoreChanged && is_gone",
         "error.kind() == ErrorKind::Internal && is_gone",
-        "cases::a_lease_that_a_store_without_a_clock_has_lost",
+        "cases::lease_that_a_store_without_a_clock_has_lost",
     ),
     (
         "a draw that has nothing open says that all numbers are held",
         "            Look::Draw(_) => {",
         "            Look::Draw(_) if records.slots.len() > 1 => self.choose_last(&records, loaded.time_ms, now),\n            Look::Draw(_) => {",
-        "starts::the_last_free_number",
+        "starts::last_free_number",
     ),
     (
         "a part of a scan says that all numbers are held",
         "self.done >= candidates.count()",
         "self.done >= FEW.min(candidates.count())",
-        "starts::no_number_is_free",
+        "starts::no_free_node_only_after",
     ),
     (
         "a sample convicts a clock",
         "Look::Draw(_) | Look::Scan(_) => false,",
         "Look::Draw(_) | Look::Scan(_) => now.tick > 0,",
-        "starts::a_sparse_namespace",
+        "starts::sparse_namespace",
     ),
     (
         "one page convicts a clock",
         "loaded.next.filter(|next| !acquitted && *next > survey.next)",
         "loaded.next.filter(|next| !acquitted && *next < survey.next)",
-        "starts::a_sparse_namespace",
+        "starts::sparse_namespace",
     ),
     (
         "an old lease acquits a clock",
         "survey.highest.is_some_and(|highest| now.tick <= highest +",
         "survey.highest.is_some_and(|highest| highest > 0 || now.tick <= highest +",
-        "starts::a_clock_far_ahead",
+        "starts::clock_far_ahead",
     ),
     (
         "processes that start at once want the same number again and again",
         "+ RISE * lost.min(u64::BITS)",
         "+ RISE * lost.min(0)",
-        "starts::a_thousand_starts_at_once",
+        "starts::thousand_starts_at_once",
     ),
     (
         "a lease is given up before the call that waits for it has seen it",
         "is_coming && self.is_sought()",
         "is_coming && self.requests.is_empty()",
-        "cases::calls_that_renew_all_the_time",
+        "cases::repeated_release_node",
     ),
     (
-        "a failure is told to none of the calls that wait",
+        "a failure reaches none of the calls that wait",
         "wish.seeks().then(|| Err(error.clone()))",
         "(wish.seeks() && error.kind() == ErrorKind::Closed).then(|| Err(error.clone()))",
-        "cases::whoever_waits_is_told",
+        "cases::waiting_caller_gets_the_error",
     ),
     (
         "an answer wakes nobody",
         "request.waker.wake_by_ref()",
         "drop(request.waker.clone())",
-        "request::tests::a_request_is_answered_once",
+        "request::tests::request_is_answered_once",
     ),
 ]
 
 SHORT = [
-    "a slot is given back without the freeze",
+    "a slot is released without the freeze",
     "a forked child mints with its parent's lease",
-    "two workers of a store, and a bound is moved on by whoever comes",
+    "two workers of a store, and any of them moves a bound on",
     "a reply to several calls is given to the wrong one",
     "timed-out write taken as success",
     "any record with our token confirms",
     "a bound is used before it is confirmed",
     "the first stamp may be the old bound",
-    "a lost lease goes on being extended",
+    "a lost lease is still renewed",
     "an incarnation is its nonce alone",
-    "a slot is given back with a stamp too few",
+    "a slot is released with a stamp too few",
     "the store compares only the token",
     "no cap",
     "no floor",
-    "a holder goes on after a loss without a limit of time",
+    "a holder continues after a loss without a limit of time",
     "a new incarnation goes unnoticed",
 ]
 
@@ -559,18 +562,27 @@ RAN = re.compile(r"^test result: (ok|FAILED)\. (\d+) passed;", re.MULTILINE)
 FAILED = re.compile(r"^    (\S+)$", re.MULTILINE)
 
 
-def build(copy: Path, arguments: list[str], environment: dict[str, str]) -> str:
-    """Compiles the tests of the library, and returns the program."""
+def build(copy: Path, arguments: list[str], environment: dict[str, str]) -> list[str]:
+    """Compiles the tests of the libraries, and returns their programs."""
     command = [*CARGO, *arguments]
-    # Much of what a bug leaves unused is warned of.
+    # stderr is captured, because the compiler warns of code that a bug leaves unused.
     run = subprocess.run(command, check=False, cwd=copy, env=ENVIRONMENT | environment, capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit("the library with its planted bugs does not compile:\n" + run.stderr[-4000:])
-    return next(told["executable"] for told in map(json.loads, run.stdout.splitlines()) if told.get("executable"))
+    return [message["executable"] for message in map(json.loads, run.stdout.splitlines()) if message.get("executable")]
+
+
+def holder(programs: list[str], tests: str) -> str:
+    """Returns the program that contains these tests."""
+    for program in programs:
+        listed = subprocess.run([program, "--list", tests], capture_output=True, text=True, check=True).stdout
+        if ": test" in listed:
+            return program
+    sys.exit(f"no program has a test {tests}")
 
 
 class Ended(NamedTuple):
-    """The end of a program of tests."""
+    """The outcome of a test program."""
 
     status: int
     said: str
@@ -579,17 +591,17 @@ class Ended(NamedTuple):
 
 
 def run(program: str, number: int, *arguments: str, end: re.Pattern | None = None, **environment: str) -> Ended:
-    """Runs a program of tests in which this bug acts, or none for 0; a line that matches `end` ends it at once."""
+    """Runs a test program with this bug active, or with none for 0. A line that matches `end` ends it at once."""
     with tempfile.TemporaryDirectory() as folder:
         acts = Path(folder, "acts")
-        told = {"FRAZIL_PLANTED": str(number), "FRAZIL_PLANTED_ACTS": str(acts)} | environment
+        variables = {"FRAZIL_PLANTED": str(number), "FRAZIL_PLANTED_ACTS": str(acts)} | environment
         said = []
         with contextlib.ExitStack() as ends:
             with signals_later():
                 tests = subprocess.Popen(
                     [program, *arguments],
                     cwd=TARGET / "source" / "core",
-                    env={name: value for name, value in ENVIRONMENT.items() if not name.startswith("FRAZIL")} | told,
+                    env={name: value for name, value in ENVIRONMENT.items() if not name.startswith("FRAZIL")} | variables,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     text=True,
@@ -604,25 +616,25 @@ def run(program: str, number: int, *arguments: str, end: re.Pattern | None = Non
                 said.append(line)
                 if end and end.match(line):
                     end_all()
-            # Until it is waited for, its number is nobody else's.
+            # WNOWAIT keeps the process ID reserved until everything is killed.
             os.waitid(os.P_PID, tests.pid, os.WEXITED | os.WNOWAIT)
         return Ended(tests.returncode, "".join(said), acts.exists())
 
 
 def kill(session: int) -> None:
-    """Ends a program and what it has started."""
+    """Kills a program and everything that it has started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(session, signal.SIGKILL)
 
 
 def passes(ended: Ended) -> bool:
-    """Returns whether tests ran, no bug acted in them, and all passed."""
+    """Returns whether tests ran, no bug was active in them, and all passed."""
     results = RAN.findall(ended.said)
     return ended.status == 0 and not ended.acted and bool(results) and results[-1][0] == "ok" and results[-1][1] != "0"
 
 
 def failed_test(ended: Ended, tests: str) -> str | None:
-    """The test by which a bug is caught: one of those that were to fail, run to its end, in a program in which the bug acted."""
+    """Returns the test that caught a bug: an expected one that failed in a program that ran to its end with the bug active."""
     results = RAN.findall(ended.said)
     if ended.status <= 0 or not ended.acted or not results or results[-1][0] != "FAILED":
         return None
@@ -630,7 +642,7 @@ def failed_test(ended: Ended, tests: str) -> str | None:
 
 
 def duplicate(program: str, ended: Ended) -> str | None:
-    """The duplicate by which a bug of the protocol is caught: without the bug, the same course of events has none."""
+    """Returns the duplicate that shows a bug of the protocol. Without the bug, the same seed must have no duplicate."""
     found = DUPLICATE.search(ended.said)
     if not found or not ended.acted:
         return None
@@ -642,14 +654,14 @@ def duplicate(program: str, ended: Ended) -> str | None:
 
 
 def end_on_signals() -> None:
-    """Ends what runs together with us."""
+    """Makes SIGTERM and SIGHUP end this program by an exit, which also ends what it has started."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 @contextlib.contextmanager
 def signals_later() -> Iterator[None]:
-    """Delays signals while a program begins, until it is known what is to be ended with us."""
+    """Delays signals while a program starts, until this program can end it."""
     came = []
     before = {
         number: signal.signal(number, lambda number, _: came.append(number)) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -664,14 +676,19 @@ def signals_later() -> Iterator[None]:
 
 
 def changes(planted: list, chosen: list) -> list[list[tuple[str, str]]]:
-    """Returns the changes of these mutants, as `switched.plant` takes them."""
+    """Returns the changes of these mutants in the form that `switched.plant` takes."""
     return [[(old, new)] for _, old, new, _ in planted] + [change[0] if len(change) == 1 else [tuple(change)] for _, *change in chosen]
 
 
 def main() -> int:
     end_on_signals()
-    names = set(SHORT if sys.argv[1:] == ["--short"] else sys.argv[1:])
     known = {mutant[0] for mutant in [*MUTANTS, *FOUND_BY_TESTS]}
+    names = set(SHORT if sys.argv[1:] == ["--short"] else sys.argv[1:])
+    if sys.argv[1:2] == ["--matching"]:
+        pattern = " ".join(sys.argv[2:])
+        names = {name for name in known if pattern in name} or sys.exit(
+            f"no mutant's name holds {pattern!r}; there are: {', '.join(known)}"
+        )
     if names - known:
         sys.exit(f"no such mutant: {', '.join(names - known)}; there are: {', '.join(known)}")
     chosen = [mutant for mutant in MUTANTS if not names or mutant[0] in names]
@@ -681,20 +698,22 @@ def main() -> int:
     shutil.rmtree(copy, ignore_errors=True)
     ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
     for name in ["core", "cli", "python", "node", "c-api", "server"]:
-        # Files of now: cargo takes older ones for those that it built last time.
+        # The copies have new times, because cargo would treat older files as unchanged.
         shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
     for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
         shutil.copy2(ROOT / name, copy / name)
     try:
-        switched.plant(copy / "core" / "src", changes(planted, chosen))
+        switched.plant([copy / source for source in SOURCES], changes(planted, chosen))
     except switched.CannotPlant as error:
         sys.exit(f"{error}: fix the list in {Path(__file__).name}")
 
-    program = build(copy, OPTIMISED, {})
+    programs = build(copy, OPTIMISED, {})
     loom = [mutant for mutant in planted if mutant[-1].startswith("loom")]
-    loom_program = build(copy, [], {"RUSTFLAGS": "--cfg loom", "CARGO_TARGET_DIR": str(TARGET.parent / "loom")}) if loom else ""
-    unchanged = [(program, "simulation")] if chosen else []
-    unchanged += sorted({(loom_program if mutant in loom else program, mutant[-1]) for mutant in planted})
+    loom_programs = build(copy, [], {"RUSTFLAGS": "--cfg loom", "CARGO_TARGET_DIR": str(TARGET.parent / "loom")}) if loom else []
+    holders = {mutant[-1]: holder(loom_programs if mutant in loom else programs, mutant[-1]) for mutant in planted}
+    simulation = holder(programs, "simulation") if chosen else ""
+    unchanged = [(simulation, "simulation")] if chosen else []
+    unchanged += sorted((program, tests) for tests, program in holders.items())
     for of, tests in unchanged:
         ended = run(of, 0, tests)
         if not passes(ended):
@@ -704,11 +723,11 @@ def main() -> int:
         if number <= len(planted):
             mutant = planted[number - 1]
             tests = mutant[-1]
-            ended = run(loom_program if mutant in loom else program, number, tests)
+            ended = run(holders[tests], number, tests)
             found, why = failed_test(ended, tests), f"no test of {tests} fails"
         else:
-            ended = run(program, number, "simulation", "--nocapture", end=DUPLICATE, FRAZIL_SEEDS=SEEDS, FRAZIL_ONLY_DUPLICATES="1")
-            found = duplicate(program, ended)
+            ended = run(simulation, number, "simulation", "--nocapture", end=DUPLICATE, FRAZIL_SEEDS=SEEDS, FRAZIL_ONLY_DUPLICATES="1")
+            found = duplicate(simulation, ended)
             why = f"survived {SEEDS} seeds" if ended.status == 0 else f"failed, but not with a duplicate, or took more than {TIMEOUT_S} s"
         if found:
             print(f"caught  {name} ({found})", flush=True)

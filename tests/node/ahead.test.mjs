@@ -1,4 +1,4 @@
-// Text that is written ahead of the IDs: nothing of that may be seen.
+// Texts that are prepared before their IDs are issued. A program must not notice the preparation.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
@@ -8,24 +8,24 @@ import { Segment, Snowflake, parseId } from 'frazil'
 import { assertAscending, manual, refused, runChild } from './helper.mjs'
 
 const START = 1700000000000
-// Nothing of an ID is random, and a tick has room for all of a test.
+// IDs without random parts, and ticks with room for all IDs of a test.
 const PLAIN = 'layout="time:31@1s node:10 sequence:20 epoch:2020-01-01" start=zero rollback=error'
-const FORMATS = ['decimal', 'base62', 'base32', 'hex']
+const FORMATS = ['decimal', 'base62', 'base32', 'hex', 'check']
 
-test('every call mints the next ID, whichever call and whichever handle comes between', () => {
+test('each call mints the next ID, in any mix of calls and handles', () => {
   const [one, two] = [new Snowflake(`${PLAIN} node=1 clock=manual`), new Snowflake(`${PLAIN} node=1 clock=manual`)]
   one.setTime(START)
   const calls = [one, two].flatMap(ids => [
     () => ids.next(), () => ids.nextBigInt(), () => ids.next({ maxWaitMs: 0 }), () => ids.batch(20).at(-1), () => ids.batchBigInt(2).at(-1),
     ...FORMATS.flatMap(format => [() => parseId(ids.text(format), format), () => parseId(ids.text(format, {}), format)]),
   ])
-  const sizes = new Map([[3, 20n], [4, 2n], [16, 20n], [17, 2n]])
+  const sizes = new Map([[3, 20n], [4, 2n], [18, 20n], [19, 2n]])
   let last = one.nextBigInt()
   let seed = 1
   for (let i = 0; i < 3000; i++) {
     seed = (seed * 48271) % 2147483647
     const call = seed % calls.length
-    // Some in a row, so that pieces are begun, used up and given up.
+    // Each call is repeated, so that pieces of prepared text are begun, used up and dropped.
     for (let left = seed % 40; left >= 0; left--) {
       const expected = last + (sizes.get(call) ?? 1n)
       last = BigInt(calls[call]())
@@ -63,7 +63,7 @@ test('numbers of any width and distance', async () => {
   assert.deepEqual(odd.batch(100), Array.from({ length: 100 }, (_, at) => String(1201 + 2 * at)))
 })
 
-test('an exhausted tick is refused in the middle of what was written, and the next one goes on', () => {
+test('EXHAUSTED in the middle of the prepared texts, and the next tick continues', () => {
   const ids = manual('layout="time:41@1ms node:10 sequence:5 epoch:2020-01-01" start=zero exhausted=error node=3', START)
   const minted = []
   for (let tick = 0; tick < 20; tick++) {
@@ -77,7 +77,7 @@ test('an exhausted tick is refused in the middle of what was written, and the ne
   assertAscending(minted)
 })
 
-test('a handle that is closed has nothing left', () => {
+test('a closed handle has no prepared texts left', () => {
   const ids = manual(`${PLAIN} node=4`, START)
   const { next, text } = ids
   for (let nth = 0; nth < 20; nth++) {
@@ -111,7 +111,7 @@ test('subclasses, and methods that a program replaces', async () => {
   assert.deepEqual([ids[Symbol.iterator]().next().value, ids.order()], ['7', 'order-7'])
 })
 
-test('a call that ends for want of stack shifts nothing', () => {
+test('a stack overflow in a call skips no ID', () => {
   const ids = manual(`${PLAIN} node=6`, START)
   const minted = []
   const deeper = () => {
@@ -121,7 +121,7 @@ test('a call that ends for want of stack shifts nothing', () => {
       assert.ok(error instanceof RangeError)
       throw error
     } finally {
-      // At the end of the stack, where each call may fail at another place.
+      // Near the end of the stack, each call may fail at a different place.
       try {
         minted.push(ids.next())
       } catch (error) {
@@ -157,7 +157,7 @@ test('workers with one generator', async () => {
   assert.equal(new Set(all.flat()).size, 90000)
 })
 
-test('an ID that is kept keeps little else', async () => {
+test('a kept ID keeps little other memory', async () => {
   const program = `
     import { Snowflake } from 'frazil'
     const ids = new Snowflake('layout="time:31@1s node:2 sequence:30 epoch:2020-01-01" node=1 clock=manual')
@@ -175,7 +175,7 @@ test('an ID that is kept keeps little else', async () => {
   assert.ok(bytes > 20 && bytes < 500, `${bytes} bytes for each`)
 })
 
-test('a script that its time-out ends in the middle of a call shifts nothing', () => {
+test('a script that times out during a call skips no ID', () => {
   const ids = manual('layout="time:31@1s node:2 sequence:30 epoch:2020-01-01" start=zero node=1', START)
   const context = createContext({ ids })
   const script = new Script('for (;;) { for (let nth = 0; nth < 7; nth++) ids.next(); ids.text("hex") }')
@@ -189,12 +189,12 @@ test('a script that its time-out ends in the middle of a call shifts nothing', (
   }
 })
 
-test('a lease that is given back in the middle of a piece, and a handle that is closed by a callback', async () => {
+test('a lease that is released in the middle of a piece, and a handle that is closed by a callback', async () => {
   const ids = await Snowflake.open('layout="time:31@1s node:10 sequence:20 epoch:2020-01-01" store=memory namespace=node-ahead')
   const minted = []
   const nodes = new Set()
   for (let round = 0; round < 8; round++) {
-    // Some more each time, so that a piece is given up at another place.
+    // Each round takes more IDs, so that a piece is dropped at another place.
     for (let nth = 0; nth < 18 + round * 3; nth++) {
       const id = nth % 5 === 4 ? parseId(ids.text('hex'), 'hex') : ids.next()
       minted.push(id)

@@ -8,7 +8,7 @@ const START = 1700000000000
 const open = () => manual('twitter datacenter=9 worker=9', START)
 
 test('every_error', async () => {
-  // Whether a number is held is told after 1.5 x renew.
+  // A process finds out after 1.5 x renew whether another one holds a number.
   const quick = { store: 'memory', namespace: 'node-every-error', detached: true, window: '400ms', renew: '100ms', rollback: 'error' }
   const memory = options => Snowflake.open(undefined, { layout: 'time:41@1ms node:1 sequence:12 epoch:2025-01-01', ...quick, ...options })
   const back = open()
@@ -58,8 +58,8 @@ test('every_error', async () => {
     await rejected(code, (async () => trigger())())
   }
   thieves.forEach(ids => ids.close())
-  // FORKED: see the test 'fork'; COPIED: 'restored'. INTERNAL: a unit test of node/src/error/panic.rs. STORE_NOT_BUILT: a build without that client.
-  // STORE_CHANGED: see the test 'segment_errors'. The others need a server, or its like: see the tests of the core.
+  // Other tests have these codes. FORKED: 'fork'; COPIED: 'restored'; STORE_CHANGED: 'segment_errors'; INTERNAL: a unit test of node/src/error/panic.rs.
+  // STORE_NOT_BUILT needs a build without a client. The others need a server: the core's tests have them.
   const elsewhere = new Set([
     'FORKED', 'COPIED', 'INTERNAL', 'CLOCK_SKEW', 'STORE_AUTH', 'STORE_READONLY', 'STORE_CORRUPT', 'STORE_CHANGED', 'STORE_NOT_BUILT', 'TAG_MISSING',
   ])
@@ -70,7 +70,7 @@ test('every_error', async () => {
   assert.equal(refused('SPEC', triggers.SPEC).retryAfterMs, undefined)
 })
 
-// What is none of string, number, bigint, boolean, undefined.
+// Values that are not a string, number, bigint, boolean or undefined.
 const OBJECTS = [null, {}, [], [1], Symbol('s'), () => '1', new Map(), new Date(0), /x/, new Proxy({}, {}), new String('1'), new Uint8Array(8)]
 const BIGINTS = [1n]
 const NUMBERS = [1]
@@ -139,7 +139,7 @@ test('wrong_types', async () => {
   assert.throws(() => Snowflake('twitter'), TypeError)
   assert.throws(() => Layout('twitter'), TypeError)
 
-  // An exception of the caller's own code stays what it is.
+  // An exception of the caller's own code is passed on unchanged.
   const mine = new Error('mine')
   const hostile = { get worker() { throw mine } }
   assert.throws(() => new Snowflake('twitter', hostile), error => error === mine)
@@ -181,7 +181,7 @@ test('out_of_range', async () => {
     refused(code, () => twitter.decode(id))
     refused(code, () => formatId(id, 'hex'))
   }
-  // The number that everybody meets: JSON.parse of an ID.
+  // The most common mistake: JSON.parse of an ID.
   refused('ID_INVALID', () => twitter.decode(JSON.parse('1541815603606036480')), 'rounded', 'string', 'BigInt')
   refused('ID_INVALID', () => new Layout('js53').decode(2n ** 60n), 'bits')
   assert.equal(formatId(Number.MAX_SAFE_INTEGER, 'decimal'), '0009007199254740991')
@@ -193,7 +193,7 @@ test('strange_strings', () => {
   const strange = ['', ' ', '\0', 'tw\0itter', 'zürich', '\u{1F98A}', '１２', 'x'.repeat(1 << 22), '\n', '=', '"', "'", '\\', '\ud800', 'a\udc00b', 'env:', '%s%n']
   const ids = open()
   const entries = [
-    // A spec of nothing is a spec that gives no node number.
+    // An empty spec has no node number.
     [value => new Snowflake(value), ['SPEC', 'NODE_MISSING']],
     [value => new Snowflake('twitter datacenter=1', { worker: value }), ['SPEC']],
     [value => new Snowflake('twitter datacenter=1 worker=1', { [value]: 1 }), ['SPEC', 'UNKNOWN_KEY']],
@@ -211,7 +211,7 @@ test('strange_strings', () => {
     [value => formatId('1', value), ['OUT_OF_RANGE']],
     [value => ids.text(value), ['OUT_OF_RANGE']],
     [value => twitter.compose({ time: START, sequence: 1, [value]: 1 }), ['UNKNOWN_KEY', 'SPEC']],
-    ...['decimal', 'base62', 'base32', 'hex'].map(format => [value => parseId(value, format), ['ID_INVALID']]),
+    ...['decimal', 'base62', 'base32', 'hex', 'check'].map(format => [value => parseId(value, format), ['ID_INVALID']]),
   ]
   for (const [call, codes] of entries) {
     for (const value of strange) {
@@ -225,7 +225,7 @@ test('strange_strings', () => {
       }
     }
   }
-  // Nothing was minted for a bad format.
+  // A call with a bad format mints nothing.
   assert.equal(ids.layout.decode(ids.next()).sequence, 0)
 })
 
@@ -273,10 +273,10 @@ test('wrong_buffers', () => {
   for (const buffer of wrong) {
     refused('WRONG_TYPE', () => ids.fill(buffer), 'BigInt64Array')
   }
-  // Nothing was minted for them.
+  // The refused calls have minted nothing.
   assert.equal(ids.layout.decode(ids.next()).sequence, 0)
 
-  // A view writes its own part alone; a detached buffer holds nothing.
+  // A fill writes only the view's own part. A detached buffer holds nothing.
   const memory = new ArrayBuffer(64)
   const all = new BigInt64Array(memory)
   assert.equal(ids.fill(new BigInt64Array(memory, 16, 3)), 3)

@@ -68,7 +68,7 @@ test('generators and numbers are shown by their spec, and with no secret', async
   assert.match(inspect({ ids }, { colors: true }), /worker=env:FRAZIL_TEST_NODE/)
   ids.close()
   assert.match(inspect(ids), /twitter/)
-  // A debugger looks at what is no generator yet, too.
+  // A debugger also inspects objects that are not generators yet.
   for (const object of [Object.create(Snowflake.prototype), Snowflake.prototype, Numbers.prototype, new Proxy(ids, {})]) {
     assert.equal(typeof inspect(object), 'string')
     assert.equal(typeof inspect(object, { showProxy: true, depth: 3 }), 'string')
@@ -77,7 +77,7 @@ test('generators and numbers are shown by their spec, and with no secret', async
 
 test('open refuses a third argument, which a subclass may take', async () => {
   const options = { datacenter: 1, worker: 3, detached: true }
-  await rejected('WRONG_TYPE', Snowflake.open('twitter', options, { maxWaitMs: 5 }), 'put it into the second')
+  await rejected('WRONG_TYPE', Snowflake.open('twitter', options, { maxWaitMs: 5 }), 'pass options as argument 2')
   await rejected('WRONG_TYPE', Segment.open('extra', { store: 'memory', namespace: 'node-extra' }, undefined), 'argument 3')
   class Named extends Snowflake {
     constructor(spec, options, name) {
@@ -88,7 +88,7 @@ test('open refuses a third argument, which a subclass may take', async () => {
   assert.equal((await Named.open('twitter', options, 'third')).name, 'third')
 })
 
-test('an iterator goes on after a refusal', () => {
+test('an iterator continues after a refusal', () => {
   const ids = manual('layout="time:41@1ms node:10 sequence:3 epoch:2020-01-01" start=zero exhausted=error node=3', START)
   const iterator = ids[Symbol.iterator]()
   const taken = []
@@ -175,7 +175,7 @@ test('open runs a subclass\'s constructor, with what it was given', async () => 
     await shop.nextAsync()
     assert.match(inspect(shop), /^Shop \{.*spec.*shop.*\}$/s)
   }
-  // Two at once, and one within another's constructor.
+  // Two opens at once, and an open within another constructor.
   class Nested extends Snowflake {
     constructor(...given) {
       const inner = new Snowflake('twitter datacenter=3 worker=2', { maxWaitMs: 1000 })
@@ -197,7 +197,7 @@ test('open runs a subclass\'s constructor, with what it was given', async () => 
   ring.close()
 })
 
-test('what fails in a constructor fails open, and leaves nothing waiting', async () => {
+test('an error in a constructor rejects open, and leaves nothing pending', async () => {
   class Broken extends Snowflake {
     constructor(...given) {
       super(...given)
@@ -214,7 +214,7 @@ test('what fails in a constructor fails open, and leaves nothing waiting', async
     }
   }
   await rejected('WRONG_TYPE', Early.open('twitter', { datacenter: 3, worker: 5 }))
-  // The next one is not taken for one that is being opened.
+  // After a failed open, the constructor runs normally again.
   assert.equal(typeof new Early('twitter', { datacenter: 3, worker: 5, maxWaitMs: 1000 }).first, 'string')
   class Other extends Snowflake {
     constructor() {
@@ -225,7 +225,7 @@ test('what fails in a constructor fails open, and leaves nothing waiting', async
   assert.deepEqual(await Other.open(), { an: 'other' })
 })
 
-test('a test replaces methods of a class, of a subclass and of an object, and gives them back', async () => {
+test('a test replaces methods of a class, of a subclass and of an object, and restores them', async () => {
   class Orders extends Snowflake {}
   const spec = 'twitter datacenter=3 worker=7 detached=true'
   const before = [new Snowflake(spec, { maxWaitMs: 1000 }), new Orders(spec, { maxWaitMs: 1000 })]
@@ -251,7 +251,7 @@ test('a test replaces methods of a class, of a subclass and of an object, and gi
     assert.equal(spy.mock.callCount(), 1)
     spy.mock.restore()
   }
-  // A spy that lets calls through, of the class.
+  // A spy on the class that passes calls on.
   const spy = mock.method(Snowflake.prototype, 'next')
   const minted = Array.from({ length: 40 }, () => before[0].next()).map(BigInt)
   assert.ok(minted.every((id, at) => at === 0 || id > minted[at - 1]))
@@ -259,7 +259,7 @@ test('a test replaces methods of a class, of a subclass and of an object, and gi
   spy.mock.restore()
 })
 
-test('what a subclass does on closing is done at the end of a scope', { skip: !Symbol.dispose }, async () => {
+test('the end of a scope runs a subclass\'s close', { skip: !Symbol.dispose }, async () => {
   const closed = []
   class Orders extends Snowflake {
     close() {

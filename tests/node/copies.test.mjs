@@ -1,4 +1,4 @@
-// Answers that wait for the event loop while the machine is copied: no copy gets what another one gets, too.
+// Answers that wait for the event loop while the machine is copied. No two copies may get the same ID.
 import assert from 'node:assert/strict'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ after(() => removeStores(folder))
 
 const COPIED = 'COPIED: this call was answered before the machine was copied, and each copy has the answer: make the call again'
 
-/** What each call comes to whose answer came while the loop was busy, before restored(). */
+/** The outcomes of calls whose answers came while the loop was busy, before restored(). */
 const said = {}
 
 before(async () => {
@@ -32,10 +32,10 @@ before(async () => {
       }
       return source
     }
-    // Another process holds the locks of its folders for a second.
+    // Opens on folders whose locks another process then holds for a second.
     const held = async (type, tag, folders) => {
       const source = await type.open(tag, { store: folders.map(name => 'file:' + folder + '/' + name).join(' '), wait: '60s' })
-      // The folders are made by then.
+      // After this call, the folders exist.
       await source.nextAsync()
       for (const name of folders) {
         const path = folder + '/' + name + '/default~' + tag + '/.lock'
@@ -48,7 +48,7 @@ before(async () => {
     const sources = { segment: await held(Segment, 'orders', ['a']), tickets: await held(Tickets, 'photos', ['b', 'c']) }
     const made = []
     for (let n = 0; n < 6; n++) made.push(await ids())
-    // Ten IDs each take 5 ticks: they wait in any case.
+    // Ten IDs take 5 ticks, so these calls always wait.
     const calls = {
       nextAsync: () => usedUp(made[0]).nextAsync(),
       nextBigIntAsync: () => usedUp(made[1]).nextBigIntAsync(),
@@ -63,7 +63,7 @@ before(async () => {
       closeAsync: () => made[5].closeAsync(),
     }
     const promises = Object.entries(calls).map(([name, call]) => [name, call().then(value => typeof value, error => error.code + ': ' + error.message)])
-    // The loop is busy. The answers come meanwhile.
+    // The loop is busy while the answers come.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5000)
     restored()
     console.log(JSON.stringify(Object.fromEntries(await Promise.all(promises.map(async ([name, said]) => [name, await said])))))

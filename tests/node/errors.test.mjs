@@ -1,4 +1,4 @@
-// Errors as a program meets them: their stack, what they carry, several copies of the package in one process, and errors that a test makes.
+// Errors: their stack, their properties, several copies of the package in one process, and errors that a test makes.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
@@ -9,10 +9,10 @@ import { here, manual, refused, rejected, runChild } from './helper.mjs'
 
 const require = createRequire(import.meta.url)
 const START = 1700000000000
-// 16 IDs in 100 ms, and room for none ahead: what waits for more than 2 ms, and ends soon.
+// 16 IDs in 100 ms and none ahead, so a call often waits for more than 2 ms, but not for long.
 const SLOW = 'layout="time:38@100ms node:10 sequence:4 epoch:2025-01-01" start=zero exhausted=wait detached=true'
 
-/** Another copy of the package in this process, as jest.resetModules() makes one: the addon is the same. */
+/** Loads another copy of the package over the same addon, like jest.resetModules(). */
 function anotherCopy() {
   const entry = require.resolve('frazil')
   const cached = require.cache[entry]
@@ -24,7 +24,7 @@ function anotherCopy() {
   }
 }
 
-/** A copy in a realm of its own, as a test runner has one for each file. */
+/** Loads a copy in another realm. Test runners make a realm for each file. */
 function copyInAnotherRealm() {
   const context = createContext({ process, Buffer })
   const root = createRequire(require.resolve('frazil'))
@@ -34,7 +34,7 @@ function copyInAnotherRealm() {
   return { copy: module.exports, realm: code => runInContext(code, context) }
 }
 
-test('the error of a call that has waited has a stack that leads to who awaits it', async () => {
+test('the error of a call that has waited has a stack that leads to the awaiting function', async () => {
   const ids = manual('twitter datacenter=4 worker=1', START)
   ids.batch(4096)
   const numbers = await Segment.open('stacks', { store: 'memory', namespace: 'node-errors' })
@@ -96,7 +96,7 @@ test('a test can make any error', () => {
   }
 })
 
-test('what is an error of frazil\'s', () => {
+test('instanceof FrazilError is true only for errors of frazil', () => {
   class Mine extends FrazilError {}
   const [mine, base] = [new Mine('SPEC'), new FrazilError('SPEC')]
   assert.deepEqual([mine instanceof Mine, mine instanceof FrazilError, base instanceof Mine], [true, true, false])
@@ -141,7 +141,7 @@ test('two copies in a process: waits of the first end as they should', async () 
   assert.deepEqual(nodes, [new Set([4]), new Set([6]), new Set([5])])
 })
 
-test('two copies in a process: what the first has leased is given back when a worker ends', async () => {
+test('two copies in a process: the lease of the first is released when a worker ends', async () => {
   const program = `
     import { createRequire } from 'node:module'
     import { once } from 'node:events'
@@ -160,13 +160,13 @@ test('two copies in a process: what the first has leased is given back when a wo
       })\`, { eval: true, execArgv: [], workerData: require.resolve('frazil') })
     await once(worker, 'message')
     await worker.terminate()
-    // Free, or this waits for a minute.
+    // The number is free; otherwise this open would wait for a minute.
     const ids = await Snowflake.open(spec, { maxWaitMs: 20000 })
     console.log(ids.node)`
   assert.equal(await runChild(program), '9')
 })
 
-test('a copy in a realm of its own gives values of that realm', async () => {
+test('a copy in another realm returns values of that realm', async () => {
   const { copy, realm } = copyInAnotherRealm()
   const [theirDate, theirError, theirObject, theirArray, theirPromise, theirBytes] =
     ['Date', 'Error', 'Object', 'Array', 'Promise', 'Uint8Array'].map(realm)
@@ -187,7 +187,7 @@ test('a copy in a realm of its own gives values of that realm', async () => {
     assert.equal(Object.getPrototypeOf(array), theirArray.prototype)
   }
   assert.equal(Object.getPrototypeOf(copy.interop.uuid.uuidBytes(copy.interop.uuid.uuid7())), theirBytes.prototype)
-  // The second waits.
+  // The second call waits.
   for (const call of [() => ids.nextAsync(), () => ids.batchAsync(40), () => leased.releaseNodeAsync(), () => leased.closeAsync()]) {
     const promise = call()
     assert.equal(Object.getPrototypeOf(promise), theirPromise.prototype)
@@ -201,7 +201,7 @@ test('a copy in a realm of its own gives values of that realm', async () => {
   await assert.rejects(ids.nextAsync(), error => error instanceof theirError && error instanceof copy.FrazilError)
 })
 
-test('what a caller\'s own code throws within a call comes out as it is', async () => {
+test('an error of a caller\'s own code within a call is thrown unchanged', async () => {
   const ids = manual('twitter datacenter=4 worker=4', START)
   for (const thrown of [new RangeError('mine'), 'text', undefined, ['an', 'array'], { code: 'SPEC' }, new FrazilError('SPEC', 'mine')]) {
     const options = { get maxWaitMs() { throw thrown } }

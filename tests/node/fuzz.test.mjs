@@ -1,5 +1,5 @@
-// 20,000 random calls of whatever is exported, with random and hostile arguments. Each gives a value, or a FrazilError that says why; and
-// IDs go on increasing. What fails is printed with the seed that shows it again.
+// 20,000 random calls of all exports, with random and hostile arguments. Each call returns a value or throws a FrazilError with a reason.
+// IDs always increase. A failure is printed with the seed that repeats it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -9,15 +9,15 @@ import { manual } from './helper.mjs'
 const { FrazilError, Layout, Numbers, Segment, Snowflake, errors, formatId, parseId } = frazil
 const CALLS = 20_000
 const START = 1700000000000
-// Called at random, these leave nothing to look at.
+// Methods that random calls leave out, because they would end or stop the objects.
 const ENDS = ['constructor', 'close', 'closeAsync', 'setTime', 'observe', 'releaseNodeAsync', 'discardAsync']
 const codes = new Set(errors.map(({ code }) => code))
 const layouts = ['twitter', 'standard', 'sonyflake', 'js53', 'time:2@1h a:2 b:54 sequence:5 epoch:2025-01-01'].map(text => new Layout(text))
 
-/** Thrown by what a caller hands in; it has to come out as it is. */
+/** Thrown by an argument of a call; the call must throw it unchanged. */
 class Mine extends Error {}
 
-/** One generator whose tick has room for all calls, and what goes on in callbacks: other calls of it. */
+/** Makes a generator whose tick has room for all calls, and the function by which callbacks mint from it. */
 function stage() {
   const ids = manual('layout="time:31@1s node:2 sequence:30 epoch:2020-01-01" start=zero node=1', START)
   let last = -1n
@@ -56,7 +56,7 @@ const likely = fc.oneof(
   fc.bigInt({ min: -(1n << 65n), max: 1n << 65n }), fc.bigInt({ min: 0n, max: (1n << 63n) - 1n }).map(String),
   fc.maxSafeInteger(), fc.double(), fc.nat(4000),
   fc.date({ noInvalidDate: false }), fc.date({ min: new Date('2011-01-01'), max: new Date('2060-01-01') }).map(Number),
-  fc.constantFrom('decimal', 'base62', 'base32', 'hex', 'twitter', 'twitter datacenter=1 worker=2 detached=true'),
+  fc.constantFrom('decimal', 'base62', 'base32', 'hex', 'check', 'twitter', 'twitter datacenter=1 worker=2 detached=true'),
   fc.constantFrom('layout="time:41@1ms a:10 sequence:12 epoch:2025-01-01"', ...codes), fc.stringMatching(/^[0-9a-f]{24}$/),
   fc.uuid(), fc.uuid().map(uuid => `{${uuid}}`), fc.string({ unit: 'binary' }), fc.string(),
   fc.uint8Array({ minLength: 15, maxLength: 17 }), fc.nat(64).map(length => new BigInt64Array(length)), fc.constantFrom(...layouts),
@@ -65,7 +65,7 @@ const likely = fc.oneof(
   fc.record({ maxWaitMs: fc.constantFrom(0, 1, '1', null, -1) }),
 )
 
-/** Those that change the whole process. */
+/** Functions that change the whole process. */
 const SWEEPING = ['closeOnSigterm', 'restored']
 
 /** Every function, and every method of each kind of object, by its name. */
@@ -85,7 +85,7 @@ function calls({ ids }, numbers) {
   return [...functions, ...opens, ...methods]
 }
 
-/** What a call may be refused with: an error of the table that says something, or what the caller's own code has thrown. */
+/** Asserts that a call was refused with an error of the table that has a message, or with the error of the caller's own code. */
 function assertRefusal(name, error) {
   if (error instanceof Mine) {
     return
@@ -119,11 +119,11 @@ test(`${CALLS} random calls`, async () => {
     set.observe()
   })
   await fc.assert(property, { numRuns: CALLS })
-  // It has not been all one or the other.
+  // Both outcomes have occurred: values and refusals.
   assert.ok(given > CALLS / 20 && refused.size > 5, `${given} gave a value; ${[...refused]}`)
 })
 
-test('what is put together comes apart again, in every layout and form', () => {
+test('composed IDs and their texts round-trip in every layout and form', () => {
   const instants = fc.integer({ min: Date.parse('2025-02-01'), max: Date.parse('2040-01-01') })
   fc.assert(fc.property(fc.constantFrom(...layouts.slice(0, 4)), instants, fc.nat(), fc.nat(), fc.nat(), (layout, instant, sequence, ...values) => {
     const named = Object.entries(layout.fieldBits).map(([name, bits], at) => [name, values[at] % 2 ** bits])
@@ -134,7 +134,7 @@ test('what is put together comes apart again, in every layout and form', () => {
     assert.deepEqual({ ...decoded.fields }, Object.fromEntries(named))
     assert.equal(layout.compose({ ...parts, time: decoded.time }), id)
     assert.ok(BigInt(layout.minId(instant)) <= BigInt(id) && BigInt(id) <= BigInt(layout.maxId(instant)))
-    for (const format of ['decimal', 'base62', 'base32', 'hex']) {
+    for (const format of ['decimal', 'base62', 'base32', 'hex', 'check']) {
       assert.equal(parseId(formatId(id, format), format), id)
     }
   }), { numRuns: 3000 })

@@ -1,4 +1,4 @@
-// What a generator does.
+// Generators: minting, batches, policies.
 import assert from 'node:assert/strict'
 import { mkdtempSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads'
 import { Layout, Snowflake, formatId, parseId } from 'frazil'
 import { assertAscending, inTime, manual, refused, rejected, runChild, twitter } from './helper.mjs'
 
-// 16 IDs in 100 ms: what waits for more than 2 ms, and ends soon.
+// 16 IDs in 100 ms, so a call often waits for more than 2 ms, but not for long.
 const SLOW = 'layout="time:38@100ms node:10 sequence:4 epoch:2025-01-01" start=zero exhausted=wait'
 
 test('next_increases', () => {
@@ -45,7 +45,7 @@ test('batch_and_fill', () => {
   assert.ok(batch.every(id => typeof id === 'string') && big.every(id => typeof id === 'bigint'))
   assertAscending([...batch, ...big, ...buffer])
 
-  // Where a chunk of the array ends, too.
+  // A batch that ends at the end of one of its chunks.
   assertAscending([...ids.batch(2047), ids.next()])
 
   const tick = manual('twitter datacenter=1 worker=2', 1700000000000)
@@ -66,7 +66,7 @@ test('batch_and_fill', () => {
 test('a batch of some ticks is minted in place, and a longer one names batchAsync', async () => {
   const ids = new Snowflake('twitter datacenter=1 worker=9')
   for (const batch of [() => ids.batch(100_000), () => ids.batchBigInt(100_000)]) {
-    // A busy machine may take longer than the 25 ms that it needs.
+    // The batch needs 25 ms; a busy machine may take longer.
     let minted
     await inTime(() => {
       try {
@@ -84,7 +84,7 @@ test('a batch of some ticks is minted in place, and a longer one names batchAsyn
     refused('WOULD_BLOCK', () => ids.batch(1_000_000), 'use await ids.batchAsync(1000000), or a longer maxWaitMs')
     return performance.now() - begin
   })
-  // Of a busy machine's times the shortest counts: who waits for 50 ms takes them each time.
+  // The shortest time counts, because the machine may be busy. A call that waited for 50 ms would always take that long.
   assert.ok(Math.min(...times) < 45, `what cannot be had in 50 ms does not wait for them: ${times}`)
   refused('WOULD_BLOCK', () => ids.batch(100_000, { maxWaitMs: 2 }), 'batchAsync(100000)')
   assert.equal((await ids.batchAsync(100_000)).length, 100_000)
@@ -124,7 +124,7 @@ test('async_forms', async () => {
   const error = refused('WOULD_BLOCK', () => ids.batch(64), 'use await ids.batchAsync(64), or a longer maxWaitMs')
   assert.ok(error.retryAfterMs > 2 && error.retryAfterMs <= 100, String(error.retryAfterMs))
 
-  // The loop goes on while promises wait.
+  // The loop runs while promises wait.
   let ticks = 0
   const timer = setInterval(() => ticks++, 10)
   const batch = await ids.batchAsync(64)
@@ -140,7 +140,7 @@ test('async_forms', async () => {
   const together = await Promise.all(Array.from({ length: 40 }, () => ids.nextAsync()))
   assert.equal(new Set(together).size, 40)
 
-  // What no wait can end is a rejection, not a promise for ever.
+  // A wait that could never end is rejected at once.
   const still = manual('twitter datacenter=1 worker=5', 1700000000000)
   assert.equal((await still.batchAsync(4096)).length, 4096)
   await rejected('WOULD_BLOCK', still.nextAsync(), 'set_time')
@@ -150,7 +150,7 @@ test('async_forms', async () => {
 
 test('the constructor waits for 2 ms at most, and names the way out', async () => {
   const spec = 'layout="time:31@1s node:10 sequence:12 epoch:2025-01-01" node=7'
-  // A second may end just now: then the next one does not.
+  // Starts just after a new second has begun, so that it does not end during the test.
   await sleep(1000 - (Date.now() % 1000) + 5)
   const error = refused('WOULD_BLOCK', () => new Snowflake(spec), 'use await Snowflake.open(...), or a longer maxWaitMs')
   assert.ok(error.retryAfterMs > 2 && error.retryAfterMs <= 1000)
@@ -160,7 +160,7 @@ test('the constructor waits for 2 ms at most, and names the way out', async () =
 
 test('new_text', () => {
   const ids = manual('twitter datacenter=1 worker=6', 1288834974657)
-  for (const [format, width] of Object.entries({ decimal: 19, base62: 11, base32: 13, hex: 16 })) {
+  for (const [format, width] of Object.entries({ decimal: 19, base62: 11, base32: 13, hex: 16, check: 14 })) {
     const texts = Array.from({ length: 100 }, () => ids.text(format))
     assert.ok(texts.every(text => text.length === width))
     assert.deepEqual([...texts].sort(), texts)
@@ -258,7 +258,7 @@ test('threads', async () => {
       try {
         minted[at] = ids.nextBigInt()
       } catch (error) {
-        // The threads share 4,096 IDs a millisecond; each has an error class of its own.
+        // The threads share 4,096 IDs a millisecond; each thread has a different error class.
         if (!(error instanceof FrazilError) || error.code !== 'WOULD_BLOCK') throw error
         at--
       }
@@ -283,7 +283,7 @@ test('threads', async () => {
 })
 
 // Node does not fork without exec: a worker thread shares the process's state ('threads', above), and a
-// child process begins with one of its own. So FORKED cannot be raised here, and a child needs its own number.
+// child process begins with a new state. So FORKED cannot be raised here, and a child needs its own number.
 test('fork', async () => {
   const mint = worker => `
     import { Snowflake } from 'frazil'
@@ -304,7 +304,7 @@ test('fork', async () => {
     const ids = new Snowflake('${spec}')
     ids.setTime(1700000000000)
     console.log(ids.next())`)
-  assert.equal(inChild, ids.next(), 'the child has a state of its own')
+  assert.equal(inChild, ids.next(), 'the child has its own state')
 })
 
 test('restored', async () => {
@@ -312,7 +312,7 @@ test('restored', async () => {
   const printed = await runChild(`
     import { Segment, Snowflake, restored } from 'frazil'
     import { uuid7 } from 'frazil/uuid'
-    const told = call => { try { return call() && 'made' } catch (error) { return error.code } }
+    const outcome = call => { try { return call() && 'made' } catch (error) { return error.code } }
     const ids = new Snowflake('standard node=7 detached=true')
     const leased = await Snowflake.open('standard store=memory namespace=node-restored')
     const tags = await Segment.open('node-restored', { store: ${JSON.stringify(`file:${folder}`)} })
@@ -320,14 +320,14 @@ test('restored', async () => {
     calls.forEach(call => call())
     restored()
     const other = new Snowflake('standard node=8 detached=true')
-    console.log([...calls, () => other.next(), uuid7].map(told).join())
-    // index.d.ts knows no generator without a number.
-    console.log([ids, leased].map(source => told(() => typeof source.node === 'number')).join())`)
+    console.log([...calls, () => other.next(), uuid7].map(outcome).join())
+    // By index.d.ts, every generator has a number.
+    console.log([ids, leased].map(source => outcome(() => typeof source.node === 'number')).join())`)
   assert.equal(printed, 'COPIED,COPIED,COPIED,made,made\nCOPIED,COPIED')
 })
 
 test('memory_store', async () => {
-  // Whether a number is held is told after 1.5 x renew.
+  // A process finds out after 1.5 x renew whether another one holds a number.
   const options = { store: 'memory', namespace: 'node-memory', detached: true, window: '400ms', renew: '100ms', rollback: 'error' }
   const layout = 'time:41@1ms node:1 sequence:12 epoch:2025-01-01'
   const open = more => Snowflake.open(undefined, { layout, ...options, ...more })
@@ -396,7 +396,7 @@ test('options', () => {
   refused('OUT_OF_RANGE', () => new Snowflake('twitter', { datacenter: 1, worker: 32 }), 'worker=32', '0 to 31')
 })
 
-test('wide fields are bigints, and every other number is one', () => {
+test('wide fields are bigints, all others are numbers', () => {
   const wide = new Layout('time:3@1h node:55 sequence:5 epoch:2026-01-01')
   const parts = wide.decode('9223372036854775807')
   assert.deepEqual([parts.tick, parts.node, parts.sequence], [7, 2n ** 55n - 1n, 31])
@@ -408,12 +408,12 @@ test('wide fields are bigints, and every other number is one', () => {
   assert.doesNotThrow(() => JSON.stringify(twitter.decode('1541815603606036480')))
 })
 
-test('an ID that a number rounded is named', () => {
+test('looksRounded is true for an ID that a number has rounded', () => {
   assert.equal(twitter.decode('1541815603606036480').looksRounded, false)
   assert.equal(twitter.decode(String(1541815603606036481)).looksRounded, true)
 })
 
-test('a function that was taken keeps its generator, and what nobody holds gives its number back', async () => {
+test('a method that was taken from a generator keeps it alive, and an unreachable generator releases its number', async () => {
   const answer = await runChild(
     `
     import { Snowflake } from 'frazil'

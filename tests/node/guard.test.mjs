@@ -1,4 +1,4 @@
-// One fixed number in every process of a cluster: one of them issues from it, and all others are told so.
+// One fixed number in every process of a cluster: one process issues from it, and all others get NODE_IN_USE.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,10 +15,10 @@ const folder = mkdtempSync(join(tmpdir(), 'frazil-guard-'))
 process.on('exit', () => removeStores(folder))
 const addon = createRequire(import.meta.url).resolve('frazil')
 
-// The number is the machine's on Linux alone.
+// Only on Linux does a number belong to one process of the machine.
 const linux = { skip: process.platform !== 'linux' }
 
-/** What each worker of a cluster says, whose primary process opens a generator as they do. */
+/** Returns the output of each worker of a cluster; the primary process opens a generator, too. */
 async function cluster(name, options) {
   const file = join(folder, `${name}.cjs`)
   writeFileSync(file, `
@@ -40,7 +40,7 @@ async function cluster(name, options) {
     } else {
       const mint = async () => {
         const minted = []
-        // Sequences begin at 0 in each of these milliseconds.
+        // Each ID is in another millisecond, so every sequence begins at 0.
         for (const until = Date.now() + 1500; Date.now() < until; await sleep(1)) {
           minted.push(await ids.nextAsync())
         }
@@ -66,7 +66,7 @@ test('one worker of a cluster issues', linux, async () => {
   }
 })
 
-test('shared workers repeat: what the guard prevents', linux, async () => {
+test('shared workers repeat IDs, which the guard prevents', linux, async () => {
   const said = await cluster('control', { shared: true })
   const all = said.flatMap(({ minted }) => minted)
   assert.equal(said.length, 4)

@@ -1,4 +1,4 @@
-// What the suites share.
+// Helpers of all suites.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { FrazilError, Layout, Snowflake, errors } from 'frazil'
 
-// What runs beside this process may have the same fixed node numbers.
+// The scope keeps this process apart from other suites with the same fixed node numbers.
 process.env.FRAZIL_GUARD_SCOPE = `node-${process.pid}`
 let children = 0
 
@@ -19,7 +19,7 @@ export function vectors(name) {
   return JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'))
 }
 
-/** Asserts that a call is refused with a code, and that the message says certain things. */
+/** Asserts that a call is refused with a code, and that the message contains certain texts. */
 export function refused(code, call, ...says) {
   let result
   try {
@@ -30,7 +30,7 @@ export function refused(code, call, ...says) {
   assert.fail(`${call} is not refused with ${code} but gives ${String(result).slice(0, 100)}`)
 }
 
-/** As `refused`, for a promise. */
+/** Asserts that a promise is rejected with a code, and that the message contains certain texts. */
 export async function rejected(code, promise, ...says) {
   return checkError(code, await promise.then(value => assert.fail(`not refused with ${code} but gives ${value}`), error => error), says)
 }
@@ -66,7 +66,7 @@ export async function inTime(condition, ms = 60000) {
   assert.fail(`not in time: ${condition}`)
 }
 
-/** A generator of one test's own under the manual clock, which shows the given time. */
+/** Opens a generator that only one test uses, under a manual clock that shows the given time. */
 export function manual(spec, unixMs) {
   const ids = new Snowflake(`${spec} clock=manual detached=true`)
   if (unixMs !== undefined) {
@@ -75,10 +75,10 @@ export function manual(spec, unixMs) {
   return ids
 }
 
-/** Runs a program in a Node of its own, where 'frazil' can be imported, and gives what it prints. */
+/** Runs a program in another Node, where 'frazil' can be imported, and returns its output. */
 export async function runChild(program, { env = {}, flags = [] } = {}) {
   const { FRAZIL, ...inherited } = process.env
-  // A child may have a number of this process, or of another child.
+  // The child may use the same number as this process or another child.
   const scope = { FRAZIL_GUARD_SCOPE: `node-${process.pid}-${++children}` }
   const options = { cwd: here, env: { ...inherited, ...scope, ...env }, maxBuffer: 1 << 26 }
   const { stdout } = await promisify(execFile)(process.execPath, [...flags, '--input-type=module', '-e', program], options)

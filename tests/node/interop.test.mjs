@@ -12,7 +12,7 @@ const interop = vectors('interop')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const NOT_STRINGS = [undefined, null, 7, 7n, true, [], {}, Symbol('s'), () => 1, new Date(0), new String('1'), new Uint8Array(12)]
 
-/** What this thread and three workers make at once, by a function of the package: each one's in its order. */
+/** Returns what this thread and three workers make at once with a function of the package, each thread's values in order. */
 async function byThreads(name, make) {
   const count = 5000
   const program = `
@@ -135,7 +135,7 @@ test('what is a UUID, its version and its bytes', () => {
       assert.ok(bytes instanceof Uint8Array && !Buffer.isBuffer(bytes))
       assert.equal(Buffer.from(bytes).toString('hex'), canonical.replaceAll('-', ''))
       assert.deepEqual([uuidFromBytes(bytes), uuidFromBytes(Buffer.from(bytes))], [canonical, canonical])
-      // Its own memory, and no part of a pool that others see.
+      // The bytes have their own memory, and are not part of a shared pool.
       assert.equal(bytes.buffer.byteLength, 16)
     }
   }

@@ -1,8 +1,8 @@
-// The vectors that need no generator: over the addon, over frazil/lite, and in a browser. Hence nothing of Node's here.
+// The vectors that need no generator, for the addon, for frazil/lite and for browsers. So this file uses nothing of Node.
 
-const FORMATS = ['decimal', 'base62', 'base32', 'hex']
+const FORMATS = ['decimal', 'base62', 'base32', 'hex', 'check']
 
-/** Text that differs where values do, whatever realm they come from. */
+/** Returns a text that is equal only for equal values, also of different realms. */
 export const show = value => JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? `${inner}n` : inner))
 
 function ok(truth, about) {
@@ -55,8 +55,8 @@ export const cases = {
 
   texts(frazil, vectors) {
     const { formatId, parseId } = frazil
-    const { valid, invalid } = vectors('texts')
-    ok(valid.length > 0 && invalid.length > 0, 'there are texts')
+    const { valid, invalid, spelled, refused: wrong } = vectors('texts')
+    ok([valid, invalid, spelled, wrong].every(rows => rows.length > 0), 'there are texts')
     for (const row of valid) {
       for (const format of FORMATS) {
         equal(formatId(row.id, format), row[format])
@@ -70,6 +70,12 @@ export const cases = {
     }
     for (const { format, text } of invalid) {
       refused(frazil, vectors('errors').errors, 'ID_INVALID', () => parseId(text, format))
+    }
+    for (const { format, prefix, text, id } of spelled) {
+      equal(parseId(text, format, prefix), id, text)
+    }
+    for (const { format, prefix, text, says } of wrong) {
+      refused(frazil, vectors('errors').errors, 'ID_INVALID', () => parseId(text, format, prefix), [says])
     }
   },
 

@@ -1,4 +1,4 @@
-// Leased node numbers: how they stand, who gives them back, and who shares them.
+// Leased node numbers: their state, their release, and sharing them.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,37 +21,37 @@ after(async () => {
   removeStores(folder)
 })
 
-/** Opens a generator that is closed in the end. */
+/** Opens a generator that is closed after the test. */
 async function open(...given) {
   opened.push(await Snowflake.open(...given))
   return opened.at(-1)
 }
 
-// Windows' paths stand within the texts of programs, too.
+// The texts of programs contain the path, on Windows too.
 const store = `file:${folder.replaceAll('\\', '/')}`
-// Whether a number is held is told after 1.5 x renew. A busy machine may keep the thread that extends a lease from running for a second.
+// A process finds out after 1.5 x renew whether another one holds a number. On a busy machine, the renewing thread may be delayed by 1 s.
 const QUICK = { window: '4s', renew: '1s', rollback: 'error' }
-// A call to the store that blocks does so for 5 s, and one that does not returns well before that, even on a busy machine.
+// A blocking call to the store takes 5 s. A call that does not block returns much earlier, even on a busy machine.
 const SLOW = { window: '32s', renew: '8s' }
 const NOT_BLOCKED_MS = 2500
 const TWO = 'time:41@1ms node:1 sequence:12 epoch:2025-01-01'
 const addon = createRequire(import.meta.url).resolve('frazil').replaceAll('\\', '/')
 
-/** What the file store says of each node number of a namespace: 'held' or 'free'. */
+/** Returns the state of each node number of a namespace in the file store: 'held' or 'free'. */
 function slots(namespace) {
-  const told = {}
+  const states = {}
   for (const name of readdirSync(join(folder, namespace)).filter(name => /^[0-9]+$/.test(name))) {
     const bytes = readFileSync(join(folder, namespace, name))
     const half = bytes.readBigUInt64LE(24) > bytes.readBigUInt64LE(4096 + 24) ? 0 : 4096
     const text = bytes.toString('utf8', half + 36, half + 36 + bytes.readUInt32LE(half + 32))
-    told[name] = text.split(' ')[1]
+    states[name] = text.split(' ')[1]
   }
-  return told
+  return states
 }
 
 const tenures = namespace => Object.values(slots(namespace))
 
-/** A store that has gone away after a number was leased: the lock of the namespace's folder is held by another process, until the end. */
+/** Makes the store stop answering: another process holds the lock of the namespace's folder. Returns a function that ends this. */
 async function silenced(namespace) {
   const locking = [join(folder, namespace, '.lock'), 'sh', '-c', 'echo locked; sleep 600']
   const lock = spawn('flock', locking, { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
@@ -59,7 +59,7 @@ async function silenced(namespace) {
   return () => process.kill(-lock.pid)
 }
 
-/** A worker thread's program, and its first message. */
+/** Runs a program in a worker thread. Returns the thread and its first message. */
 function inWorker(program, workerData = {}) {
   const thread = new Worker(`const { parentPort, workerData } = require('node:worker_threads')
     const { Snowflake } = require(workerData.addon)
@@ -71,7 +71,7 @@ function inWorker(program, workerData = {}) {
   return { thread, message }
 }
 
-/** A server that takes connections and never answers. */
+/** Starts a server that accepts connections but never answers. */
 async function silentServer() {
   const server = createServer(() => {}).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -104,7 +104,7 @@ test('lease_info', async () => {
   assert.equal(wide.lease.node, wide.node)
 })
 
-test('lease_close_gives_back', async () => {
+test('lease_close_releases', async () => {
   const ids = await open('standard', { store, namespace: 'close' })
   const other = await open('standard', { store, namespace: 'close' })
   assert.equal(other.node, ids.node)
@@ -144,7 +144,7 @@ test('lease_close_gives_back', async () => {
   await released.closeAsync()
 })
 
-test('what is collected gives its number back', async () => {
+test('a collected generator releases its number', async () => {
   const program = `
     import { Snowflake } from 'frazil'
     await (async () => { (await Snowflake.open('standard', { store: '${store}', namespace: 'collected' })).next() })()
@@ -164,7 +164,7 @@ test('what is collected gives its number back', async () => {
   }
 })
 
-test('the end of the process gives numbers back', async () => {
+test('the end of the process releases numbers', async () => {
   const ends = {
     natural: '',
     exit: 'process.exit(0)',
@@ -184,7 +184,7 @@ test('the end of the process gives numbers back', async () => {
   }))
 })
 
-test('the end of a process that has only workers gives numbers back', async () => {
+test('the end of a process that has only workers releases numbers', async () => {
   for (const end of ['', 'process.exit(0)', 'await worker.terminate()']) {
     const namespace = `workers-${end.replace(/[^a-z]/g, '')}`
     await runChild(`
@@ -214,13 +214,13 @@ test('an end waits for a silent store for half a second at most', async () => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: here, stdio: ['pipe', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
   const letGo = await silenced(namespace)
-  let told = ''
-  child.stdout.on('data', data => { told += data })
+  let output = ''
+  child.stdout.on('data', data => { output += data })
   child.stdin.write('end\n')
   await once(child, 'exit')
-  const took = Date.now() - Number(told)
+  const took = Date.now() - Number(output)
   letGo()
-  // A wait without such a limit takes 5 s.
+  // Without the limit, the end would wait for 5 s.
   assert.ok(took >= 400 && took < 4000, `${took} ms`)
   assert.deepEqual(tenures(namespace), ['held'])
 })
@@ -256,7 +256,7 @@ test('lease_file_store', async () => {
       minted.push(...await ids.batchAsync(4000))
     }
     console.log(JSON.stringify([ids.node, minted]))
-    // Nobody gives a number back before all three have theirs.
+    // No process releases its number before all three have theirs.
     while (readdirSync(${JSON.stringify(join(folder, options.namespace))}).filter(name => /^[0-9]+$/.test(name)).length < 3) {
       await new Promise(resolve => setTimeout(resolve, 10))
     }`
@@ -281,11 +281,11 @@ test('lease_errors', async () => {
   refused('SPEC', opening({ window: '3s', lease: 'disposable' }), 'window', 'disposable')
   refused('SPEC', () => new Snowflake('standard node=1', { window: '3s' }), 'window', 'store')
 
-  // No server is contacted for it: the address leads nowhere.
+  // The refusal contacts no server: nothing listens at this address.
   const why = refused('STORE_UNSUITABLE', opening({ store: 'redis://user:secret@203.0.113.1/0', lease: 'disposable' }), '203.0.113.1')
   assert.ok(!why.message.includes('secret'))
 
-  // Nobody listens on port 1.
+  // No server listens on port 1.
   const nobody = { store: 'redis://:secret@127.0.0.1:1/0', window: '4s', renew: '1s' }
   const gone = await rejected('STORE_UNREACHABLE', Snowflake.open('standard', nobody), '127.0.0.1:1')
   assert.ok(!gone.message.includes('secret'))
@@ -298,7 +298,7 @@ test('lease_errors', async () => {
   const two = { layout: TWO, store: 'memory', namespace: 'node-errors', detached: true, ...QUICK }
   const full = [await open(undefined, two), await open(undefined, two)]
   await rejected('NO_FREE_NODE', Snowflake.open(undefined, two), 'all 2 node numbers')
-  // Whoever gave his number back finds that another has it, and is told why; once it is free, the next use has it.
+  // While another owner has the released number, calls fail and name the reason. Once the number is free, the next call leases it again.
   await full[0].releaseNodeAsync()
   const thief = await open(undefined, two)
   await rejected('LEASE_EXHAUSTED', full[0].nextAsync(), 'all 2 node numbers')
@@ -308,7 +308,7 @@ test('lease_errors', async () => {
   await inTime(() => full[0].nextAsync().then(() => true, error => assert.equal(error.code, 'LEASE_EXHAUSTED')))
   assert.deepEqual([full[0].lease.healthy, full[0].lease.lastError], [true, undefined])
 
-  // At the bound with the store away.
+  // The store is unreachable when the bound is reached.
   const ids = await open('standard', { store, namespace: 'away', ...QUICK })
   renameSync(join(folder, 'away'), join(folder, 'gone'))
   writeFileSync(join(folder, 'away'), 'in the way')
@@ -359,14 +359,14 @@ test('worker threads share a number', async () => {
   const all = [mine, ...theirs.map(([, minted]) => minted)]
   all.forEach(assertAscending)
   assert.equal(new Set(all.flat()).size, 50000)
-  // One handle was closed, and another's thread has ended: this one goes on.
+  // One handle was closed, and the thread of another has ended. The remaining handle still has the number.
   assert.deepEqual(slots('threads'), { [own.node]: 'held' })
   assertAscending([mine.at(-1), own.next()])
   await own.closeAsync()
   assert.deepEqual(slots('threads'), { [own.node]: 'free' })
 })
 
-test('the end of a worker gives its number back', async () => {
+test('the end of a worker releases its number', async () => {
   const program = `
     const ids = await Snowflake.open('standard', { store: workerData.store, namespace: 'worker' })
     ids.next()
@@ -380,7 +380,7 @@ test('the end of a worker gives its number back', async () => {
   }
 })
 
-test('cluster and child_process: each process has a number of its own', async () => {
+test('cluster and child_process: each process has its own number', async () => {
   const program = `
     const cluster = require('node:cluster')
     const { Snowflake } = require(${JSON.stringify(addon)})

@@ -24,29 +24,29 @@ const START = 1767225600000
 /** A folder store that does not exist yet. */
 const fileStore = name => `file:${join(folder, name)}`
 
-/** Puts another folder, or a file, where a store's folder was; at once, as a thread may be fetching. */
+/** Replaces a store's folder with another folder or a file, atomically, because a thread may be fetching. */
 function swap(name, other) {
   symlinkSync(join(folder, other), join(folder, `${name}.new`))
   renameSync(join(folder, `${name}.new`), join(folder, name))
 }
 
-/** A store whose folder can be swapped. */
+/** Makes a store whose folder can be swapped. */
 function swappable(name) {
   mkdirSync(join(folder, `${name}.first`))
   symlinkSync(join(folder, `${name}.first`), join(folder, name))
   return fileStore(name)
 }
 
-/** A file stands where a store's folder was. */
+/** Replaces a store's folder with a file. */
 function takeAway(name) {
   writeFileSync(join(folder, `${name}.file`), 'not a folder')
   swap(name, `${name}.file`)
 }
 
-/** Texts of count numbers from first on. */
+/** Returns the texts of `count` numbers, beginning with `first`. */
 const counted = (first, count, by = 1) => Array.from({ length: count }, (_, at) => String(first + at * by))
 
-/** A server that takes connections and never answers. */
+/** Starts a server that accepts connections but never answers. */
 async function silentServer() {
   const server = createServer(() => {}).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -54,7 +54,7 @@ async function silentServer() {
   return `redis://127.0.0.1:${server.address().port}/0`
 }
 
-/** What a worker thread's program posts. */
+/** Returns the message that a worker thread's program posts. */
 function inWorker(program, workerData = {}) {
   return new Promise((resolve, reject) => {
     const thread = new Worker(`const { parentPort, workerData } = require('node:worker_threads')
@@ -72,7 +72,7 @@ test('segment', async () => {
   const { next, nextBigInt } = orders
   assert.deepEqual([orders.next(), orders.nextBigInt(), next(), nextBigInt()], ['1000', 1001n, '1002', 1003n])
   assert.deepEqual(orders.batch(7), counted(1004, 7))
-  // A tenth is used: the next range is on its way.
+  // After a tenth of the range, the next range is fetched.
   await inTime(() => orders.prepared >= 100)
   assert.deepEqual([orders.batch(0), orders.batchBigInt(0), orders.fill(new BigInt64Array(0))], [[], [], 0])
   const buffer = new BigInt64Array(50)
@@ -85,7 +85,7 @@ test('segment', async () => {
   assert.equal(iterator.next().value, '1567')
   assert.match(orders.spec, /^orders .*store=memory/)
 
-  // Another handle, opened from the line: ranges of its own.
+  // A second handle with the same spec draws its own ranges.
   const other = await Segment.open(orders.spec)
   const [mine, theirs] = [[], []]
   for (let i = 0; i < 50; i++) {
@@ -100,12 +100,12 @@ test('segment', async () => {
   const even = await Segment.open('parity', { store: ['memory'], namespace: 'node-even', increment: 2n, offset: [2], start: '3' })
   assert.deepEqual([await odd.batchAsync(5), await even.batchAsync(3)], [counted(1, 5, 2), counted(4, 3, 2)])
 
-  // What is taken from an object keeps it alive.
+  // A method that was taken from an object keeps it alive.
   const alone = (await Segment.open('alone store=memory namespace=node-segment')).next
   await sleep(1)
   assert.deepEqual([alone(), alone()], ['1', '2'])
 
-  // The constructor waits in place, for 2 ms at most.
+  // The constructor waits synchronously, for 2 ms at most.
   assert.equal(await new Segment('orders store=memory namespace=node-constructor').nextAsync(), '1')
 })
 
@@ -116,7 +116,7 @@ test('segment_stores', async () => {
   let numbers = await segment.batchAsync(2000)
   assert.deepEqual(new Set(numbers.map(number => number % 2)), new Set([0, 1]))
   assert.equal(segment.lastError, undefined)
-  // The same stores as one text, with the same offsets; another order would be another store's numbers.
+  // The same stores as one text, with the same offsets. In another order, each store would have another store's numbers.
   const again = await Segment.open('orders', { store: stores.join(' '), offset: [1, 2n], step: '10' })
   numbers.push(...await again.batchAsync(100))
   const swapped = Segment.open('orders', { store: stores, offset: '2 1' }).then(orders => orders.batchAsync(10000))
@@ -181,7 +181,7 @@ test('segment_errors', async () => {
   refused('SPEC', () => new Segment('orders store=memory', { store: 'memory' }), 'store is given twice')
   refused('SPEC', () => new Tickets('photos', { store: 'memory' }), 'two stores')
   refused('SPEC', () => new Tickets('photos', { store: both, step: 2 }), 'step')
-  // FRAZIL configures generators alone.
+  // FRAZIL configures only generators.
   const codes = await runChild(`
     import { Buffered, Segment, Tickets } from 'frazil'
     const code = type => { try { new type() } catch (error) { return error.code } }
@@ -212,11 +212,11 @@ test('segment_errors', async () => {
   assert.deepEqual([...buffer], [LAST - 4n, LAST - 3n, LAST - 2n, LAST - 1n, LAST, 0n, 0n, 0n, 0n, 0n])
   await rejected('SEGMENT_EXHAUSTED', Segment.open('slow', { store: await silentServer(), wait: '200ms' }), 'slow', 'no number arrived within 2')
 
-  // A backup of the store's folder is put back.
+  // The store's folder is restored from a backup.
   const segment = await Segment.open('orders', { store: swappable('back'), step: 100, wait: '2s' })
   cpSync(join(folder, 'back.first'), join(folder, 'backup'), { recursive: true })
   const before = await segment.batchAsync(20)
-  // The next range is there, and the thread at rest: no write is under way.
+  // Once the next range is prefetched, the thread is idle, so no write is in progress.
   while (segment.prepared === 0) await new Promise(resolve => setTimeout(resolve, 1))
   swap('back', 'backup')
   const goOn = async () => {
@@ -295,7 +295,7 @@ test('buffered', async () => {
   assert.equal(ids.layout, ids.layout)
   assert.ok(ids.layout.equals(new Snowflake('standard node=971').layout))
 
-  // Each thread's ring is its own, over one generator.
+  // Each thread has its own ring over the same generator.
   const program = `
     const ids = await Buffered.open('standard node=972 size=500 refill=100')
     const minted = []
@@ -358,7 +358,7 @@ test('buffered', async () => {
   }
 })
 
-test('a ring over a lease gives its number back', async () => {
+test('a ring over a lease releases its number', async () => {
   const ids = await Buffered.open(undefined, { layout: FOUR, store: 'memory', namespace: 'node-ring', size: 5000 })
   const node = id => ids.layout.decode(id).node
   const before = node(ids.next())
@@ -382,7 +382,7 @@ test('a ring over a lease gives its number back', async () => {
     await runChild(`${opening(space)}\n${end}`)
     assert.deepEqual(await list(space), ['free'], space)
   }
-  // After 2 ms the rest goes on in the background.
+  // close() waits for 2 ms; then it continues in the background.
   const quick = await Buffered.open('game', { store: fileStore('ring'), namespace: 'quick', size: 100, window: '96s', renew: '8s' })
   // The store does not answer: another process holds the lock of the namespace's folder.
   const locking = [join(folder, 'ring', 'quick', '.lock'), 'sh', '-c', 'echo locked; sleep 600']
@@ -502,7 +502,7 @@ test('numbers of wrong types', async () => {
   refused('WRONG_TYPE', () => orders.fill(new Float64Array(1)), 'buffer is a Float64Array')
   refused('OUT_OF_RANGE', () => new Segment('orders', { store: 'memory', offset: [1.5] }), 'offset=1.5')
   refused('SPEC', () => new Segment('orders', { store: [1.5] }), 'store="1.5"')
-  // All that, and not one number was spent.
+  // The refused calls have spent no number.
   assert.equal(orders.next(), '1')
   assert.deepEqual(Object.keys(orders), [])
 })

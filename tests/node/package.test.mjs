@@ -1,4 +1,4 @@
-// What users install: the types, the two entries, the command. tests/package installs it.
+// The parts of the npm package: the types, the two entries, the command. tests/package installs the package.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,14 +15,14 @@ const require = createRequire(import.meta.url)
 const root = join(here, '../../node')
 const declarations = readFileSync(join(root, 'index.d.ts'), 'utf8')
 
-/** The names that a class of index.d.ts declares, and whether they are static. */
+/** Returns the names that a class of index.d.ts declares, with `static` before static ones. */
 function declaredMembers(name) {
   const body = new RegExp(`^export (?:abstract )?class ${name}[ <][^]*?^}`, 'm').exec(declarations)[0]
   const members = [...body.matchAll(/^  (static |get |readonly |private |protected )?(\[Symbol\.\w+\]|\w+)[?(:<]/gm)]
   return [...new Set(members.map(([, prefix = '', member]) => (prefix === 'static ' ? `static ${member}` : member)))]
 }
 
-/** The names that a class really has, with those that an object of it owns; but for what other programs look for. */
+/** Returns the names of a class and of an object of it, without the symbols that only other programs look for. */
 function realMembers(type, object) {
   const hidden = [inspect.custom, Symbol.hasInstance, Symbol.for('frazil.FrazilError')]
   const symbols = new Map(['iterator', 'dispose', 'asyncDispose'].map(name => [Symbol[name], `[Symbol.${name}]`]))
@@ -44,7 +44,7 @@ test('both entries export the same names, which are those of the declarations', 
 test('the declarations and the classes have the same members', () => {
   const ids = new frazil.Snowflake('twitter datacenter=8 worker=1')
   const real = realMembers(frazil.Snowflake, ids)
-  // Before 18.18 Node has neither symbol.
+  // Node before 18.18 does not have these symbols.
   const declared = declaredMembers('Snowflake').filter(name => Symbol.dispose || !/ispose]$/.test(name))
   assert.deepEqual(declared.sort(), real.sort())
   assert.deepEqual(declaredMembers('Layout').sort(), realMembers(frazil.Layout, ids.layout).sort())
@@ -104,7 +104,7 @@ test('the types hold in strict TypeScript, from ESM and CommonJS', async () => {
   }
 })
 
-test('the command lists node numbers, and says what is wrong', async () => {
+test('the command lists node numbers, and reports wrong arguments', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'frazil-command-'))
   const command = join(root, require('frazil/package.json').bin.frazil)
   const frazil = (...given) => run(process.execPath, [command, ...given], { cwd: folder })
@@ -117,7 +117,7 @@ test('the command lists node numbers, and says what is wrong', async () => {
     assert.match(stdout, /\n4711  server=4711  (free|held) .*\n\n[^]* of 1048576 node numbers held, .* 1048575 never used\n$/)
     const { slots } = JSON.parse((await frazil('nodes', '--json', store)).stdout)
     assert.deepEqual(slots.map(slot => slot.node), [4711])
-    await assert.rejects(frazil('nodes', 'nowhere'), error => error.code === 1 && error.stderr.startsWith('frazil: SPEC: '))
+    await assert.rejects(frazil('nodes', 'nowhere'), error => error.code === 1 && error.stderr.startsWith('error[SPEC]: '))
     await assert.rejects(frazil('nodes'), error => error.code === 2 && error.stderr.startsWith('error: '))
   } finally {
     rmSync(folder, { recursive: true, force: true })

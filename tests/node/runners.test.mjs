@@ -1,4 +1,4 @@
-// Real test runners, as a program that uses the package has them: each loads it anew for each file, in a realm of its own.
+// Real test runners with an installed package. Each runner loads the package again for each file, in another realm.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const body = readFileSync(join(here, 'runners/body.js'), 'utf8')
 const folders = []
 after(() => folders.forEach(folder => rmSync(folder, { recursive: true, force: true })))
 
-/** A project with the package installed, and so many test files. */
+/** Makes a project with the package installed, and FILES test files. */
 function project(ending, head) {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'frazil-runners-')))
   folders.push(folder)
@@ -34,7 +34,7 @@ function project(ending, head) {
   return folder
 }
 
-/** Runs a runner there; what its reporter has said of each file. */
+/** Runs a test runner in a project's folder. Returns its reporter's lines, one for each file. */
 async function runs(folder, ...command) {
   const { NODE_OPTIONS, FRAZIL, ...env } = process.env
   const options = { cwd: folder, env: { ...env, CI: 'true' }, maxBuffer: 1 << 26 }
@@ -48,7 +48,7 @@ async function runs(folder, ...command) {
   return files.map(({ heap }) => heap / MEGABYTE)
 }
 
-/** The heap does not grow from file to file; each context that leaked would leave 2 MB and more. */
+/** Asserts that the heap does not grow from file to file. A leaked context would leave at least 2 MB. */
 function assertFlat(heaps) {
   const lowest = part => Math.min(...part)
   const growth = lowest(heaps.slice(-8)) - lowest(heaps.slice(1, 9))
@@ -70,7 +70,7 @@ for (const pool of ['vmThreads', 'threads']) {
 import { expect, test, vi } from 'vitest'
 const reset = () => { vi.resetModules(); return import('frazil') }
 const spyOn = vi.spyOn`)
-    // What the files import.
+    // The test files import this package.
     symlinkSync(join(here, 'node_modules/vitest'), join(folder, 'node_modules/vitest'))
     const vitest = join(here, 'node_modules/vitest/vitest.mjs')
     const heaps = await runs(folder, vitest, 'run', `--pool=${pool}`, '--maxWorkers=1', '--logHeapUsage',

@@ -1,4 +1,4 @@
-// Starts that tell: what a start waits for is a warning of the process, in the thread whose call it is.
+// Starts that wait: the process emits a warning that names the reason, in the thread of the call.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -10,10 +10,10 @@ import { rejected, runChild } from './helper.mjs'
 import { folder } from './waits.mjs'
 
 const addon = createRequire(import.meta.url).resolve('frazil')
-// The bound of a process that was killed is waited for: for longer than any test takes.
+// A start waits for the bound of a killed process, longer than any test takes.
 const LOST = { store: `file:${folder}`, node: 7, window: '120s', renew: '30s' }
 
-/** Options of a start that waits. */
+/** Returns options of a start that waits. */
 async function waiting(namespace) {
   const options = { ...LOST, namespace }
   const program = `
@@ -24,7 +24,7 @@ async function waiting(namespace) {
   return options
 }
 
-/** What this thread is warned of from now on that concerns certain namespaces. */
+/** Collects this thread's future warnings about a namespace. */
 function warnings(context, namespace) {
   const heard = []
   const hear = warning => warning.message.includes(`namespace=${namespace}`) && heard.push(warning)
@@ -33,7 +33,7 @@ function warnings(context, namespace) {
   return heard
 }
 
-function assertTells({ name, code, message }, namespace) {
+function assertWaitWarning({ name, code, message }, namespace) {
   assert.deepEqual([name, code], ['FrazilWarning', 'FRAZIL_WAIT'])
   for (const part of [`store=file:${folder}`, `namespace=${namespace}`, 'waiting: node number 7 is held by ']) {
     assert.ok(message.includes(part), `"${message}" does not say "${part}"`)
@@ -43,31 +43,31 @@ function assertTells({ name, code, message }, namespace) {
 /** Waits until there is a warning. */
 async function first(heard) {
   for (const until = Date.now() + 30000; heard.length === 0; await sleep(10)) {
-    assert.ok(Date.now() < until, 'nothing was told')
+    assert.ok(Date.now() < until, 'no warning')
   }
   return heard[0]
 }
 
-describe('starts that tell', { concurrency: true }, () => {
-  test('a start says once what it waits for, and goes on waiting', async context => {
+describe('starts that wait', { concurrency: true }, () => {
+  test('a start warns once of the reason, and still waits', async context => {
     const options = await waiting('once')
     const heard = warnings(context, 'once')
     const abort = new AbortController()
     const began = performance.now()
     const open = Snowflake.open('standard', { ...options, signal: abort.signal })
     const other = Snowflake.open('standard', { ...options, signal: abort.signal })
-    assertTells(await first(heard), 'once')
-    assert.ok(performance.now() - began > 900, 'told at once')
+    assertWaitWarning(await first(heard), 'once')
+    assert.ok(performance.now() - began > 900, 'warned at once')
     assert.equal(await Promise.race([open, other, sleep(1500, 'it waits')]), 'it waits')
     assert.equal(heard.length, 1)
-    // The ring's generator has nothing to add: it is the same number.
+    // The ring's start does not warn again, because it waits for the same number.
     await rejected('NODE_IN_USE', Buffered.open('standard', { ...options, maxWaitMs: 1500 }), 'is held by', 'use a longer maxWaitMs')
     assert.equal(heard.length, 1)
     abort.abort('enough')
     assert.deepEqual((await Promise.allSettled([open, other])).map(({ reason }) => reason), ['enough', 'enough'])
   })
 
-  test('a start that is ended by the listener', async context => {
+  test('a listener for warnings may abort the start', async context => {
     const options = await waiting('aborted')
     const abort = new AbortController()
     const hear = ({ message }) => message.includes('namespace=aborted') && abort.abort(message)
@@ -77,7 +77,7 @@ describe('starts that tell', { concurrency: true }, () => {
     assert.match(String(reason), /namespace=aborted/)
   })
 
-  test('a start in place tells after it, and though the program ends', async () => {
+  test('a synchronous start warns afterwards, even if the program ends', async () => {
     const options = await waiting('in-place')
     const program = `
       import { Snowflake } from 'frazil'
@@ -85,11 +85,11 @@ describe('starts that tell', { concurrency: true }, () => {
       try { new Snowflake('standard', ${JSON.stringify({ ...options, maxWaitMs: 5000 })}) } catch (error) { console.log(error.code) }`
     const [code, warning, ...others] = (await runChild(program)).split('\n')
     assert.equal(code, 'NODE_IN_USE')
-    assertTells(JSON.parse(warning), 'in-place')
+    assertWaitWarning(JSON.parse(warning), 'in-place')
     assert.deepEqual(others, [])
   })
 
-  test('a worker hears of its own start, and nobody else', async context => {
+  test('only the worker whose start waits gets the warning', async context => {
     const options = await waiting('worker')
     const heard = warnings(context, 'worker')
     const program = `
@@ -99,12 +99,12 @@ describe('starts that tell', { concurrency: true }, () => {
       Snowflake.open('standard', workerData.options).catch(() => {})`
     const worker = new Worker(program, { eval: true, execArgv: [], workerData: { addon, options } })
     const [warning] = await once(worker, 'message')
-    assertTells(warning, 'worker')
+    assertWaitWarning(warning, 'worker')
     await worker.terminate()
     assert.deepEqual(heard, [])
   })
 
-  test('workers that end while they are to be told do no harm', async context => {
+  test('a worker may end just before its warning', async context => {
     const heard = warnings(context, 'ends-')
     const program = `
       const { workerData } = require('node:worker_threads')
@@ -116,7 +116,7 @@ describe('starts that tell', { concurrency: true }, () => {
     await Promise.all(namespaces.map(async (options, turn) => {
       const worker = new Worker(program, { eval: true, execArgv: [], workerData: { addon, options } })
       await once(worker, 'message')
-      // One ends by itself.
+      // The first worker ends by itself.
       await (turn === 0 ? once(worker, 'exit') : sleep(985 + 6 * turn).then(() => worker.terminate()))
     }))
     assert.deepEqual(heard, [])
@@ -131,7 +131,7 @@ describe('starts that tell', { concurrency: true }, () => {
     await assert.rejects(runChild(program), { code: 7 })
   })
 
-  test('two copies of the package in a thread: each start tells once', async () => {
+  test('two copies of the package in a thread: each start warns once', async () => {
     const [one, two] = [await waiting('copy-one'), await waiting('copy-two')]
     const program = `
       import { createRequire } from 'node:module'
@@ -149,7 +149,7 @@ describe('starts that tell', { concurrency: true }, () => {
     assert.ok(heard[0].includes('namespace=copy-one') && heard[1].includes('namespace=copy-two'), heard)
   })
 
-  test('where nothing can be warned of a start waits all the same', async () => {
+  test('a start waits even if no warning can be emitted', async () => {
     const options = { ...(await waiting('silent')), maxWaitMs: 1500 }
     const program = `
       import { Snowflake } from 'frazil'

@@ -1,4 +1,4 @@
-// What is counted, and what the channels and the process's warnings tell.
+// Counters, diagnostics channels, and the process's warnings.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Buffered, Segment, Snowflake, metrics, stats } from 'frazil'
@@ -47,11 +47,11 @@ describe('events', { concurrency: true }, () => {
     }
     const warned = []
     process.on('warning', ({ name, code }) => warned.push(name + ' ' + code))
-    const until = async done => { for (const end = Date.now() + 60000; !done(); await sleep(5)) if (Date.now() > end) throw new Error('not told') }`
+    const until = async done => { for (const end = Date.now() + 60000; !done(); await sleep(5)) if (Date.now() > end) throw new Error('no event') }`
 
-  test('channels have all, and the process is warned of what is wrong', async () => {
-    const told = await runChild(`${hears}
-      const leased = await Snowflake.open('standard', { store: 'memory', namespace: 'told' })
+  test('channels get every event, and the process emits warnings', async () => {
+    const output = await runChild(`${hears}
+      const leased = await Snowflake.open('standard', { store: 'memory', namespace: 'events' })
       await until(() => heard.length === 1)
       const ids = new Snowflake('standard', { node: 1, clock: 'manual', rollback: 'error', detached: true })
       ids.setTime(new Date('2030-01-01'))
@@ -62,14 +62,14 @@ describe('events', { concurrency: true }, () => {
       ids.next()
       await until(() => heard.length === 3 && warned.length === 2)
       console.log(JSON.stringify([heard.map(({ name, level }) => name + ' ' + level), heard[0].fields.namespace, heard[1].fields, warned]))`)
-    assert.deepEqual(JSON.parse(told), [
-      ['lease.taken info', 'clock.rollback warning', 'layout.ending warning'], 'told', { node: '1', back_ms: '3000', rollback: 'error' },
+    assert.deepEqual(JSON.parse(output), [
+      ['lease.taken info', 'clock.rollback warning', 'layout.ending warning'], 'events', { node: '1', back_ms: '3000', rollback: 'error' },
       ['FrazilWarning FRAZIL_CLOCK_ROLLBACK', 'FrazilWarning FRAZIL_LAYOUT_ENDING'],
     ])
   })
 
-  test('whoever listens may throw: the others and the process are told all the same', async () => {
-    const told = await runChild(`${hears}
+  test('a subscriber may throw: the others and the process still get the event', async () => {
+    const output = await runChild(`${hears}
       const caught = []
       process.on('uncaughtException', ({ message }) => caught.push(message))
       channel('frazil:clock.rollback').subscribe(() => { throw new Error('a subscriber') })
@@ -82,21 +82,21 @@ describe('events', { concurrency: true }, () => {
       }
       goBack(1)
       await until(() => heard.length === 1 && caught.length === 1 && warned.length === 1)
-      // Hardened programs take it away, or have it throw.
+      // Hardened programs remove this function, or make it throw.
       process.getBuiltinModule = () => { throw new Error('not here') }
       goBack(2)
       await until(() => warned.length === 2)
       console.log(JSON.stringify([heard.map(({ fields }) => fields.node), caught, warned]))`)
-    assert.deepEqual(JSON.parse(told), [['1'], ['a subscriber'], Array(2).fill('FrazilWarning FRAZIL_CLOCK_ROLLBACK')])
+    assert.deepEqual(JSON.parse(output), [['1'], ['a subscriber'], Array(2).fill('FrazilWarning FRAZIL_CLOCK_ROLLBACK')])
   })
 
-  test('nothing keeps the process alive, and all is silent at rest', async () => {
-    const told = await runChild(`
+  test('an idle generator emits nothing, and does not keep the process alive', async () => {
+    const output = await runChild(`
       import { Snowflake } from 'frazil'
       process.on('warning', warning => console.log(warning.code))
       const ids = await Snowflake.open('standard', { store: 'memory', namespace: 'rests' })
       for (let n = 0; n < 1000; n++) ids.next()
       console.log(ids.stats().issued)`)
-    assert.equal(told, '1000')
+    assert.equal(output, '1000')
   })
 })

@@ -1,4 +1,4 @@
-// Worker threads that are ended while they mint.
+// Worker threads that are terminated while they mint.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ import { Segment, Snowflake } from 'frazil'
 const addon = createRequire(import.meta.url).resolve('frazil')
 const CAPACITY = 1 << 20
 
-/** Three workers mint into memory that outlives them until each is terminated, in the middle of a call; what each has minted. */
+/** Terminates three workers while they mint into shared memory. Returns the IDs of each worker. */
 async function ended(open) {
   const program = `
     const { parentPort, workerData } = require('node:worker_threads')
@@ -40,7 +40,7 @@ async function ended(open) {
   }))
 }
 
-/** All IDs differ, and some worker was ended before it was done. */
+/** Asserts that all IDs differ, and that a worker was terminated before it was done. */
 function assertUnique(parts) {
   assert.ok(parts.every(ids => ids.length > 0) && parts.some(ids => ids.length < CAPACITY), `${parts.map(ids => ids.length)} IDs`)
   const all = parts.flat()

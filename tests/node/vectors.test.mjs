@@ -78,10 +78,10 @@ test('takeover', () => {
     assert.deepEqual(parts, fields, system)
     walk(opened, steps, system)
 
-    const told = new Snowflake(spec)
-    told.setTime(time)
-    told.observe(last)
-    walk(told, steps, system)
+    const observing = new Snowflake(spec)
+    observing.setTime(time)
+    observing.observe(last)
+    walk(observing, steps, system)
   }
 })
 

@@ -1,4 +1,4 @@
-// Every call that waits, for the tests; and, run by itself, a table of how long each takes to end.
+// Every call that waits, for the tests. Run as a program, it prints how long each call takes to end.
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { threadId } from 'node:worker_threads'
 import { Buffered, Segment, Snowflake, Tickets } from 'frazil'
 import { removeStores } from './folders.mjs'
 
-/** Where stores are, until the end. */
+/** The folder of the stores, removed at the end. */
 export const folder = mkdtempSync(join(tmpdir(), 'frazil-waits-'))
 process.on('exit', () => removeStores(folder))
 
@@ -22,7 +22,7 @@ const SECOND = 'layout="time:31@1s node:20 sequence:4 epoch:2025-01-01" exhauste
 // Calls of a store that time out late.
 const LONG = { window: '64s', renew: '16s' }
 
-/** A server that takes connections and never answers. */
+/** Starts a server that accepts connections but never answers. */
 async function silent() {
   const server = createServer(() => {}).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -30,11 +30,11 @@ async function silent() {
   return `etcd://127.0.0.1:${server.address().port}`
 }
 
-/** What a class opens on a store that goes away then: another process holds the lock of its folder. */
+/** Opens on a store, which then stops answering: another process holds the lock of its folder. */
 async function lost(namespace, type, spec, options) {
-  // A store of its own: a thread of each store waits for the lock.
+  // Each call has its own store, because a thread of each store waits for the lock.
   const ids = await type.open(spec, { store: `file:${join(folder, namespace)}`, ...options })
-  // It ends with the one who started it.
+  // The locking process ends with this process.
   const locking = [join(folder, namespace, type === Segment ? `default~${spec}` : 'default', '.lock'), 'sh', '-c', 'echo locked; cat']
   const lock = spawn('flock', locking, { stdio: ['pipe', 'pipe', 'ignore'] })
   await once(lock.stdout, 'data')
@@ -44,11 +44,11 @@ async function lost(namespace, type, spec, options) {
   return ids
 }
 
-/** A segment that has nothing ready, and gets nothing. */
+/** Opens a segment, takes all its prefetched numbers, and leaves it without a store that answers. */
 async function empty(namespace) {
   const ids = await lost(namespace, Segment, 'orders', { step: 2, wait: '60s' })
   while (await ids.nextAsync({ maxWaitMs: 50 }).catch(() => false)) {
-    // What had been prepared.
+    // Takes the prefetched numbers.
   }
   return ids
 }
@@ -57,9 +57,7 @@ let turn = 0
 const unique = name => `${name}-${process.pid}-${threadId}-${turn++}`
 const uniqueNode = () => 1000 * (threadId + 1) + turn++
 
-/**
- * Every promise that waits: for each name what begins it, given its options, and the object that `close` ends it with.
- */
+/** Every promise that waits. For each name: `begin` starts it with options, and `ids` is the object whose `close` ends it. */
 export const waits = {
   'Snowflake.open': async () => {
     const store = await silent()
@@ -144,17 +142,17 @@ export const waits = {
   },
 }
 
-/** How long a promise takes to end after `end`, in ms, and how it ended. */
+/** Returns how long a promise takes to end after `end`, in ms, and its outcome. */
 export async function ended(promise, end) {
   let state = 'waits'
-  const told = promise.then(() => { state = 'kept' }, error => { state = error })
+  const settled = promise.then(() => { state = 'kept' }, error => { state = error })
   await sleep(100)
   if (state !== 'waits') {
     throw new Error(`it does not wait: ${state.stack ?? state}`)
   }
   const began = performance.now()
   end()
-  await Promise.race([told, sleep(15000)])
+  await Promise.race([settled, sleep(15000)])
   return { state, ms: performance.now() - began }
 }
 

@@ -1,4 +1,4 @@
-// Waits that end: by a signal, by time, by `close`, by the end of a worker and of the process; and what a wait must not hold up.
+// Waits end by a signal, by time, by `close`, and by the end of a worker or the process. A wait must not delay other work.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
@@ -15,22 +15,22 @@ import { Buffered, Segment, Snowflake, Tickets, closeOnSigterm } from 'frazil'
 import { assertAscending, here, refused, rejected, runChild } from './helper.mjs'
 import { ended, folder, waits } from './waits.mjs'
 
-// What is ended returns within milliseconds, on a busy machine within seconds; left alone it would wait for longer than this.
+// An ended call returns within milliseconds, or seconds on a busy machine. A call that is not ended would wait for longer than this.
 const LIMIT = 15000
 const addon = createRequire(import.meta.url).resolve('frazil')
 const store = `file:${folder}`
 const waitsModule = JSON.stringify(new URL('./waits.mjs', import.meta.url).href)
-// Some waits go on in the background.
+// Some waits continue in the background.
 after(() => setTimeout(() => process.exit(), 100).unref())
 
-/** A promise that has to end in time. */
+/** Rejects if a promise does not end within LIMIT. */
 async function inTime(promise, what = 'it') {
   let timer
   const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`${what} does not end`)), LIMIT) })
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
-/** Whether the file store says that a number of the namespace is held. */
+/** Returns whether a number of the namespace is held in the file store. */
 function isHeld(namespace) {
   const names = readdirSync(join(folder, namespace)).filter(name => /^[0-9]+$/.test(name))
   return names.some(name => {
@@ -65,7 +65,7 @@ for (const [name, make] of Object.entries(waits)) {
   test(`${name} is ended by maxWaitMs`, async () => {
     const { begin } = await make()
     if (name === 'Segment.open') {
-      // Its first range comes later, or the first call says why not.
+      // The first range comes after the open, or the first call fails with the reason.
       const ids = await inTime(begin({ maxWaitMs: 200 }), name)
       await inTime(rejected('WOULD_BLOCK', ids.nextAsync({ maxWaitMs: 1 }), 'use a longer maxWaitMs'), 'its first call')
     } else {
@@ -108,7 +108,7 @@ test('worker.terminate ends a wait in place', async () => {
   }
 })
 
-test('calls that are told while their worker ends do no harm', async () => {
+test('calls whose results come while their worker ends do no harm', async () => {
   const program = `
     const { Snowflake } = require(${JSON.stringify(addon)})
     const ids = new Snowflake('standard', { node: 60 })
@@ -124,13 +124,13 @@ test('calls that are told while their worker ends do no harm', async () => {
   assert.match(await new Snowflake('standard', { node: 60 }).nextAsync(), /^[0-9]+$/)
 })
 
-test('waits hold up neither files nor names', async () => {
+test('waits do not delay file and DNS calls', async () => {
   const { ids, begin } = await waits['Snowflake.nextAsync']()
   const abort = new AbortController()
-  const told = Array.from({ length: 20 }, () => rejected.call(null, 'CLOSED', begin({ signal: abort.signal })))
+  const rejections = Array.from({ length: 20 }, () => rejected.call(null, 'CLOSED', begin({ signal: abort.signal })))
   await inTime(Promise.all([stat(folder), lookup('localhost')]), 'stat or lookup')
   ids.close()
-  await inTime(Promise.all(told))
+  await inTime(Promise.all(rejections))
 })
 
 test('a promise that waits keeps the process alive, and nothing else does', async () => {
@@ -141,7 +141,7 @@ test('a promise that waits keeps the process alive, and nothing else does', asyn
   assert.equal(await inTime(runChild(program)), '40')
 })
 
-test('a signal that has aborted lets nothing begin', async () => {
+test('an aborted signal prevents every call', async () => {
   const reason = new Error('mine')
   const signal = AbortSignal.abort(reason)
   const mine = promise => assert.rejects(promise, error => error === reason)
@@ -156,14 +156,14 @@ test('a signal that has aborted lets nothing begin', async () => {
   for (const call of [() => ids.nextAsync({ signal }), () => ids.batchAsync(1, { signal }), () => ids.releaseNodeAsync({ signal }), () => ids.closeAsync({ signal })]) {
     await mine(call())
   }
-  // Nothing was minted or closed.
+  // The rejected calls have minted and closed nothing.
   assert.equal(BigInt(ids.next()) - BigInt(first), 1n)
 })
 
 test('maxWaitMs in place', async () => {
   const ids = await Snowflake.open('layout="time:31@1s node:20 sequence:4 epoch:2025-01-01" exhausted=wait:60s start=zero', { node: 41 })
   const buffer = new BigInt64Array(40)
-  // Two ticks have to begin: without it that is WOULD_BLOCK.
+  // The fill needs two more ticks, so without maxWaitMs it is WOULD_BLOCK.
   refused('WOULD_BLOCK', () => ids.fill(buffer))
   assert.equal(ids.fill(buffer, { maxWaitMs: 30000 }), 40)
   assert.equal(ids.batch(40, { maxWaitMs: Infinity }).length, 40)
@@ -182,7 +182,7 @@ test('maxWaitMs in place', async () => {
 })
 
 test('store=memory is waited for in place, however late its thread runs', () => {
-  // With one number that is held, nothing but the limit ends the wait.
+  // The only number is held, so only the limit ends the wait.
   const options = { node: 1, store: 'memory', namespace: 'late', detached: true }
   const holder = new Snowflake('standard', options)
   const since = performance.now()
@@ -191,7 +191,7 @@ test('store=memory is waited for in place, however late its thread runs', () => 
   holder.close()
 })
 
-test('time-outs and signals that are none', async () => {
+test('WRONG_TYPE and OUT_OF_RANGE for wrong time-outs and signals', async () => {
   const ids = await Snowflake.open('standard', { node: 42 })
   const ring = await Buffered.open('standard', { node: 42, size: 10 })
   const before = BigInt(ids.next())
@@ -235,7 +235,7 @@ test('time-outs and signals that are none', async () => {
     }
   }
   refused('UNKNOWN_KEY', () => ids.next({ signal: new AbortController().signal }), 'signal')
-  // Nothing was closed; and what is allowed is taken.
+  // The refused calls have closed nothing. Allowed values are accepted.
   for (const maxWaitMs of [0, 0.5, 1e300, Infinity, undefined]) {
     assert.ok(BigInt(await ids.nextAsync({ maxWaitMs, signal: undefined })) > before)
   }
@@ -250,14 +250,14 @@ test('a signal may end any number of calls', async context => {
   const { begin } = await waits['Snowflake.nextAsync']()
   const abort = new AbortController()
   const calls = Array.from({ length: 30 }, () => begin({ signal: abort.signal }))
-  // One that ends by itself leaves the others to the signal.
+  // A call that ends by itself leaves the other calls to the signal.
   await rejected('WOULD_BLOCK', begin({ signal: abort.signal, maxWaitMs: 1 }))
   abort.abort('all')
   assert.deepEqual((await inTime(Promise.allSettled(calls))).map(({ reason }) => reason), calls.map(() => 'all'))
   assert.deepEqual(heard, [])
 })
 
-test('a call that has ended leaves no listener, and a cancelled one no memory', async () => {
+test('an ended call leaves no listener, and a cancelled one no memory', async () => {
   const program = `
     import { getEventListeners } from 'node:events'
     import { waits } from ${waitsModule}
@@ -281,7 +281,7 @@ test('a call that has ended leaves no listener, and a cancelled one no memory', 
     process.exit()`
   const [more, listeners] = JSON.parse(await runChild(program, { flags: ['--expose-gc'] }))
   assert.equal(listeners, 0)
-  // Memory grows with calls that stay, 8 MB each time; and without them until the allocator has enough.
+  // Leaked calls would add 8 MB in each part. Without a leak, memory grows only until the allocator has enough.
   assert.ok(Math.min(...more) < 3, `${more} MB more after 50000 cancelled calls each`)
 })
 
@@ -297,7 +297,7 @@ test('close from within a callback', async () => {
   await rejected('CLOSED', other.nextAsync().then(() => other.close()).then(() => other.nextAsync()))
 })
 
-test('await using gives the number back', { skip: !Symbol.asyncDispose }, async () => {
+test('await using releases the number', { skip: !Symbol.asyncDispose }, async () => {
   const source = `
     import { Snowflake } from 'frazil'
     {
@@ -306,13 +306,13 @@ test('await using gives the number back', { skip: !Symbol.asyncDispose }, async 
     }
     console.log('disposed')`
   const { code } = await esbuild.transform(source, { target: 'node18', format: 'esm' })
-  // Only the end of the block has had the time to.
+  // Only the end of the block can have released it, because the process is killed next.
   const printed = await runChild(`${code}\nprocess.kill(process.pid, 'SIGKILL')`).catch(error => error.stdout)
   assert.match(printed, /^[0-9]+\ndisposed\n$/)
   assert.ok(!isHeld('using'))
 })
 
-test('an end tells every store, though the first is silent', async () => {
+test('the end releases at every store, though the first is silent', async () => {
   const begun = namespace => `
     const { waits } = await import(${waitsModule})
     const { Snowflake } = await import(${JSON.stringify(import.meta.resolve('frazil'))})
@@ -333,7 +333,7 @@ test('an end tells every store, though the first is silent', async () => {
   }))
 })
 
-/** How a process ends that is told SIGTERM, and what it prints after it has opened a generator. */
+/** Returns how a process ends on SIGTERM, and its output after it has opened a generator. */
 async function terminated(namespace, program) {
   const flags = ['--input-type=module', '-e', `
     import { Snowflake, closeOnSigterm } from 'frazil'
@@ -364,7 +364,7 @@ test('closeOnSigterm', async () => {
     after: [`closeOnSigterm(); process.on('SIGTERM', () => { ${handler} })`, ['SIGKILL', 'free', 'CLOSED']],
     before: [`process.on('SIGTERM', () => { ${handler} }); closeOnSigterm()`, ['SIGKILL', 'free', 'CLOSED']],
     once: [`process.once('SIGTERM', () => { ${handler} }); closeOnSigterm()`, ['SIGKILL', 'free', 'CLOSED']],
-    // As signal-exit does: whoever finds nobody else ends the process.
+    // Like signal-exit: the last listener ends the process.
     polite: [`process.on('SIGTERM', function last() {
       if (process.listenerCount('SIGTERM') === 1) { process.off('SIGTERM', last); process.kill(process.pid, 'SIGTERM') } }); closeOnSigterm()`,
     ['SIGTERM', 'free', '']],
@@ -438,11 +438,11 @@ test('a signal that fails by itself rejects the call, and leaves nothing that fa
     const twice = second => { let n = 0; return { get signal() { return n++ ? second() : plain } } }
     const options = [{ signal: failing }, twice(() => { throw new RangeError('mine') }), twice(() => 7)]
     for (const each of options) {
-      // Read by getters once more, so with nothing spread.
+      // The getters must stay getters, so the object is not spread.
       const given = Object.defineProperty(each, 'maxWaitMs', { value: 20, enumerable: true })
       console.log(await ids.batchAsync(1000, given).then(() => 'kept', error => error.name))
     }
-    // Without an end of its own a rejection that nobody has caught ends the process before this.
+    // If a call does not catch its rejection, the process ends before this.
     await ids.batchAsync(20)
     console.log('alive')`
   assert.equal(await runChild(program), 'RangeError\nRangeError\nTypeError\nalive')

@@ -1,4 +1,4 @@
-"""The C library as its users have it: under a prefix that was moved, in projects out of the tree; the guide's code as it stands."""
+"""The C library as users install it: under a moved prefix, in projects outside the tree. The guide's code runs unchanged."""
 
 import os
 import re
@@ -15,7 +15,7 @@ MAJOR, MINOR, PATCH = map(int, VERSION.split("."))
 GUIDE = (ROOT / "docs/c-cpp.md").read_text()
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
 STAND_INS = ROOT / "tests/package/stand_ins"
-# From source, but not all anew.
+# A build from source that reuses built dependencies.
 FROM_SOURCE = [] if PACKAGES else [f"-DFRAZIL_CARGO={STAND_INS}/cargo"]
 TARGET = {"CARGO_TARGET_DIR": str(ROOT / "target")} | os.environ
 
@@ -32,21 +32,21 @@ def blocks(language):
 
 @pytest.fixture(scope="session")
 def lean(install, prefix):
-    # After the full one, whose libraries cargo puts in the same place.
+    # Built after the full library, because cargo puts both in the same place.
     return install("-lean")
 
 
 @pytest.fixture
 def project(tmp_path, example):
-    """A folder with the programs of the library's README."""
+    """Makes a folder with the programs of the library's README."""
     (tmp_path / "app.c").write_text(example("c", "c-api/README.md"))
     (tmp_path / "app.cpp").write_text(example("cpp", "c-api/README.md"))
     return tmp_path
 
 
 def mints(program, **environment):
-    told = run(program, env=os.environ | environment)
-    assert re.match(r"\d{15,19}\b", told), told
+    output = run(program, env=os.environ | environment)
+    assert re.match(r"\d{15,19}\b", output), output
 
 
 @pytest.mark.parametrize("number", range(len(blocks("sh"))))
@@ -73,7 +73,7 @@ def test_pedantic_c99(linked, project, prefix):
 @pytest.mark.parametrize("name, command", [("app.lua", "luajit app.lua"), ("app.go", "go run app.go")])
 def test_other_languages(name, command, tmp_path, prefix):
     if name == "app.go" and not shutil.which("go"):
-        pytest.skip("there is no go, which make frameworks installs")
+        pytest.skip("go is missing; make frameworks installs it")
     [code] = blocks(name.partition(".")[2])
     (tmp_path / name).write_text(code)
     found = {"LD_LIBRARY_PATH": f"{prefix}/lib", "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig", "GOCACHE": str(tmp_path / "cache")}
@@ -128,11 +128,11 @@ def test_uninstall_removes_what_was_installed_and_nothing_else(tmp_path):
     before = tree(root)
     for built in ("libfrazil.so", "libfrazil.a", "native"):
         (tmp_path / built).touch()
-    told = run(ROOT / "c-api/lay_out.sh", tmp_path, tmp_path / "native", root, "lib64/")
+    output = run(ROOT / "c-api/lay_out.sh", tmp_path, tmp_path / "native", root, "lib64/")
     installed = sorted(set(tree(root)) - set(before))
-    assert told.count("installed ") == len([path for path in installed if not (root / path).is_dir() or (root / path).is_symlink()])
+    assert output.count("installed ") == len([path for path in installed if not (root / path).is_dir() or (root / path).is_symlink()])
     uninstall = ["make", "--no-print-directory", "-C", ROOT, "uninstall", "PREFIX=/opt/frazil/", f"DESTDIR={tmp_path}/root"]
-    assert run(*uninstall, "LIBDIR=/opt/frazil/lib64").replace("removed ", "installed ").splitlines() == told.splitlines()
+    assert run(*uninstall, "LIBDIR=/opt/frazil/lib64").replace("removed ", "installed ").splitlines() == output.splitlines()
     assert tree(root) == before
     assert run(*uninstall, "LIBDIR=lib64") == ""
     for outside in ("/usr/lib64", "../lib"):
@@ -207,8 +207,8 @@ def test_a_header_of_another_version(project, prefix):
     shutil.copy(prefix / "include/frazil.hpp", project)
     flags = [f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lfrazil"]
     run("c++", "-std=c++17", "app.cpp", "-I.", *flags, "-o", "app", cwd=project)
-    told = run(project / "app", status=-6)
-    assert f"frazil.h {MAJOR}.{MINOR}.{PATCH + 1} and runs with the library {VERSION}" in told and "install headers" in told
+    output = run(project / "app", status=-6)
+    assert f"frazil.h {MAJOR}.{MINOR}.{PATCH + 1} and runs with the library {VERSION}" in output and "install headers" in output
 
 
 STORES = r"""
@@ -246,8 +246,8 @@ def test_store_not_built_of_a_lean_build(build, redis, tmp_path, request):
         "standard store=frazil://127.0.0.1:1": "STORE_UNREACHABLE",
         "standard store=frazils://127.0.0.1:1": redis,
     }
-    told = run(tmp_path / "app", *specs, env=os.environ | {"FRAZIL_HOME": str(tmp_path / "home")})
-    assert told.split() == list(specs.values())
+    output = run(tmp_path / "app", *specs, env=os.environ | {"FRAZIL_HOME": str(tmp_path / "home")})
+    assert output.split() == list(specs.values())
 
 
 def test_unreals_item_ids(tmp_path, prefix):
@@ -328,7 +328,7 @@ def test_conan(tmp_path, packages):
 
 @pytest.mark.parametrize("ending", ["tar.gz", "zip"])
 def test_an_archive_follows_from_its_content(ending, tmp_path):
-    """Two builds of a commit are equal, whoever made them, and when."""
+    """Builds of one commit are equal on any machine and at any time."""
     archives = []
     for number, names in enumerate((["b", "a", "run"], ["run", "a", "b"])):
         lib = tmp_path / str(number) / "lib"

@@ -21,7 +21,7 @@ GODOT = os.environ.get("FRAZIL_GODOT")
 ARCHIVES = {"unity": "tgz", "godot": "zip", "unreal": "zip"}
 OPC = "{http://schemas.openxmlformats.org/package/2006/%s}"
 NUSPEC = "{http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd}"
-# Of Microsoft's nuget.exe 5.8.0.
+# The checksum of Microsoft's nuget.exe 5.8.0.
 NUGET_SHA256 = "5c5b9c96165d3283b2cb9e5b65825d343e0e7139b9e70a250b4bb24c2285f3ba"
 TARGETS = [f"{processor}-unknown-linux-{libc}" for processor in ("x86_64", "aarch64") for libc in ("gnu", "musl")]
 TARGETS += ["armv7-unknown-linux-gnueabihf", "armv7-unknown-linux-musleabihf"]
@@ -30,7 +30,7 @@ TARGETS += ["x86_64-apple-darwin", "aarch64-apple-darwin", "x86_64-pc-windows-ms
 
 @pytest.fixture(scope="session")
 def out(prefix, run, tmp_path_factory):
-    """The packages for this machine."""
+    """Makes the packages for this machine."""
     out = tmp_path_factory.mktemp("engines")
     run(ROOT, "packaging/engines.sh", out, f"{HOST}={prefix}")
     return out
@@ -38,7 +38,7 @@ def out(prefix, run, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def every(out, prefix, tmp_path_factory):
-    """The packages for every system of a release, with this machine's library in place of the others, and a linker that only writes."""
+    """Makes the packages for every system of a release, with dummy libraries and a dummy linker."""
     folder = tmp_path_factory.mktemp("every")
     libraries = ["lib/libfrazil.so", "lib/libfrazil.dylib", "lib/frazil.dll.lib", "bin/frazil.dll"]
     for file in [*libraries, "include/frazil.h", "include/frazil.hpp"]:
@@ -55,7 +55,7 @@ def every(out, prefix, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def archives(packages, prefix, tmp_path_factory):
-    """A folder with the C archives of a release and the packages that scripts/release.sh engines makes of them."""
+    """Returns a folder with a release's C archives, and the packages that `scripts/release.sh engines` makes from them."""
     if packages and (packages / "engines").exists():
         return packages
     folder = tmp_path_factory.mktemp("archives")
@@ -73,7 +73,7 @@ def archives(packages, prefix, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def released(archives, tmp_path_factory):
-    """The packages of a release, unpacked."""
+    """Unpacks the packages of a release."""
     folder, out = archives / "engines", tmp_path_factory.mktemp("released")
     names = {f"Frazil.{VERSION}.nupkg", *(f"frazil-{name}-{VERSION}.{end}" for name, end in ARCHIVES.items())}
     assert {path.name for path in folder.iterdir()} == names | {f"frazil-engines-{VERSION}.cdx.json"}
@@ -127,7 +127,7 @@ def test_the_nuspec_and_the_folders_of_the_nupkg(nupkg):
     [assembly] = [name for name in nupkg.namelist() if re.fullmatch(r"lib/netstandard2\.0/\w+\.dll", name)]
     assert group.get("targetFramework") == ".NETStandard2.0"
     natives = [name.split("/") for name in nupkg.namelist() if name.startswith("runtimes/")]
-    # All of a system's files come into one folder, and Windows and macOS do not tell Frazil.dll from frazil.dll.
+    # All files of a system are in one folder, in which Windows and macOS do not distinguish Frazil.dll from frazil.dll.
     assert all(len(parts) == 4 and parts[2] == "native" and parts[3].lower() != assembly.split("/")[-1].lower() for parts in natives)
 
 
@@ -154,7 +154,7 @@ def test_every_platform_has_its_library(every):
 
 
 def test_the_release_has_the_library_of_every_archive(archives, released):
-    """Each package has the bytes that the archive of its platform has, and names the crates in them."""
+    """Each package has the bytes of its platform's archive, and lists the crates in them."""
     natives = {}
     for path in archives.glob(f"c/frazil-{VERSION}-*.tar.gz"):
         target = path.name.removeprefix(f"frazil-{VERSION}-").removesuffix(".tar.gz")
@@ -187,7 +187,7 @@ def test_nugets_client_validates_and_installs(out, run, packages, tmp_path):
     run(tmp_path, *nuget, "install", "Frazil", "-Source", out / "nuget", "-OutputDirectory", "installed", "-Framework", "net8.0")
     [installed] = (tmp_path / "installed").iterdir()
     assert installed.name == f"Frazil.{VERSION}" and (installed / "lib/netstandard2.0/FrazilSharp.dll").is_file()
-    # The schema of this version has no `readme` yet.
+    # The schema of this NuGet version does not have `readme`.
     [package] = (out / "nuget").iterdir()
     with zipfile.ZipFile(package) as archive:
         archive.extractall(tmp_path / "layout")
@@ -226,7 +226,7 @@ public static class Mint
 
 
 def test_csharp_with_the_nupkg(out, run, example, monkeypatch, tmp_path):
-    """The guide's program and another one, with the assembly and the library where NuGet puts them."""
+    """Runs the guide's program and another one, with the assembly and the library where NuGet puts them."""
     assert example("csharp", "docs/c-cpp.md") == example("csharp", "packaging/csharp/README.md")
     [package] = (out / "nuget").iterdir()
     with zipfile.ZipFile(package) as archive:
@@ -234,19 +234,19 @@ def test_csharp_with_the_nupkg(out, run, example, monkeypatch, tmp_path):
     [library] = tmp_path.glob("runtimes/*/native")
     monkeypatch.setenv("MONO_PATH", str(tmp_path / "lib/netstandard2.0"))
     monkeypatch.setenv("LD_LIBRARY_PATH", str(library))
-    told = {}
+    outputs = {}
     for name, code in {"Loot": example("csharp", "docs/c-cpp.md"), "Mint": MINT}.items():
         (tmp_path / f"{name}.cs").write_text(code)
         run(tmp_path, "mcs", "-warnaserror", f"{name}.cs", "-r:lib/netstandard2.0/FrazilSharp.dll")
-        told[name] = subprocess.run(["mono", tmp_path / f"{name}.exe"], check=True, capture_output=True, text=True).stdout.splitlines()
-    assert told["Mint"] == ["1000 39 True True", "105", "disposed"]
-    first, refused = told["Loot"]
+        outputs[name] = subprocess.run(["mono", tmp_path / f"{name}.exe"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert outputs["Mint"] == ["1000 39 True True", "105", "disposed"]
+    first, refused = outputs["Loot"]
     assert re.fullmatch(r"\d{15,19} of server 4711", first)
     assert refused.startswith("103: server=-1 is out of range: 20 bits allow the integers 0 to 1048575")
 
 
 def test_the_manifest_of_unity(laid_out):
-    """By Unity's manual: https://docs.unity3d.com/Manual/upm-manifestPkg.html"""
+    """Checks by Unity's manual: https://docs.unity3d.com/Manual/upm-manifestPkg.html"""
     manifest = json.loads((laid_out / "unity/package.json").read_text())
     assert re.fullmatch(r"com\.[a-z0-9-_]+\.[a-z0-9-_]+", manifest["name"]) and len(manifest["name"]) <= 50
     assert manifest["version"] == VERSION and re.fullmatch(r"\d{4}\.\d", manifest["unity"])
@@ -271,11 +271,11 @@ def test_every_file_of_unity_has_settings(laid_out):
         guids[re.search(r"^guid: ([0-9a-f]{32})$", meta, re.MULTILINE)[1]] = path
         assert ("\nfolderAsset: yes\n" in meta) == path.is_dir()
     assert len(guids) == len([path for path in unity.rglob("*") if path.suffix != ".meta"])
-    # A project's scenes refer to these numbers: they never change.
+    # These IDs never change, because the scenes of projects refer to them.
     assert guids[hashlib.md5(b"com.frazil.frazil/Runtime/Snowflake.cs").hexdigest()].name == "Snowflake.cs"
 
 
-def test_unity_loads_each_library_on_its_system_alone(every):
+def test_unity_loads_each_library_only_on_its_system(every):
     found = {}
     for meta in (every / "unity").rglob("Plugins/*/*.meta"):
         text = meta.read_text()
@@ -329,14 +329,14 @@ def test_unreals_module_names_its_files(every, run, tmp_path):
 
 
 def gdextension(laid_out):
-    # Godot's ConfigFile: values are literals, strings among them in quotation marks.
+    # In Godot's ConfigFile, values are literals. Strings have quotation marks.
     config = configparser.ConfigParser(delimiters="=", interpolation=None, strict=True)
     config.read_string((laid_out / "godot/addons/frazil/frazil.gdextension").read_text())
     return config
 
 
 def test_the_gdextension_file(laid_out):
-    """By Godot's manual: tutorials/scripting/gdextension/gdextension_file"""
+    """Checks by Godot's manual: tutorials/scripting/gdextension/gdextension_file"""
     config, addon = gdextension(laid_out), laid_out / "godot/addons/frazil"
     assert config.sections() == ["configuration", "libraries", "dependencies"]
     assert dict(config["configuration"]) == {"entry_symbol": '"frazil_godot_init"', "compatibility_minimum": '"4.4"'}
@@ -362,14 +362,14 @@ def test_godot_mints(out, run, example, tmp_path):
         pytest.skip("needs Godot 4.4 or later, which Debian's stable release does not have: FRAZIL_GODOT is its command")
     (tmp_path / "addons").symlink_to(out / "godot/addons")
     (tmp_path / "project.godot").write_text("config_version=5\n")
-    # The editor writes this list. Run without a window, it can crash at its end over any extension: godotengine/godot#111048.
+    # The editor would write this list. Without a window, it can crash at its end with any extension: godotengine/godot#111048.
     (tmp_path / ".godot").mkdir()
     (tmp_path / ".godot/extension_list.cfg").write_text("res://addons/frazil/frazil.gdextension\n")
     (tmp_path / "loot.gd").write_text(example("gdscript", "docs/c-cpp.md"))
     (tmp_path / "mint.gd").symlink_to(ROOT / "tests/package/mint.gd")
     headless = [GODOT, "--headless", "--path", ".", "--script"]
-    told = run(tmp_path, *headless, "mint.gd").splitlines()
-    assert [line for line in told if re.match("(before|typed|untyped|time|count|decode): ", line)] == [
+    lines = run(tmp_path, *headless, "mint.gd").splitlines()
+    assert [line for line in lines if re.match("(before|typed|untyped|time|count|decode): ", line)] == [
         "before: -106 ids is NULL, open: 0",
         "typed: 1000",
         "untyped: 1000",

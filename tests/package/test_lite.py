@@ -1,4 +1,4 @@
-"""frazil/lite as npm packs it, in a real browser: the page is tests/package/lite.html."""
+"""frazil/lite as npm packs it, in a real browser. The page is tests/package/lite.html."""
 
 import functools
 import http.server
@@ -24,7 +24,7 @@ FLAGS = [
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder, and takes what the page reports."""
+    """Serves a folder, and receives the page's report."""
 
     def do_POST(self):
         self.server.report = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -37,7 +37,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def browse(folder, page):
-    """The report of a page that a browser has opened."""
+    """Opens a page in a browser, and returns the page's report."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     assert browser, f"a browser is missing: install one of {', '.join(BROWSERS)}"
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder)) as server:
@@ -47,12 +47,12 @@ def browse(folder, page):
         with open(folder / "browser.log", "wb") as log:
             process = subprocess.Popen([browser, *FLAGS, f"--user-data-dir={folder / 'profile'}", url], stdout=log, stderr=log)
             try:
-                told = server.reported.wait(120)
+                has_reported = server.reported.wait(120)
             finally:
                 process.terminate()
                 process.wait(60)
                 server.shutdown()
-    assert told, f"{browser} has not reported:\n{(folder / 'browser.log').read_text(errors='replace')[-2000:]}"
+    assert has_reported, f"{browser} has not reported:\n{(folder / 'browser.log').read_text(errors='replace')[-2000:]}"
     return server.report
 
 

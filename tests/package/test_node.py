@@ -8,41 +8,23 @@ import subprocess
 from functools import partial
 
 import pytest
-from conftest import NOTICES, PACKAGES, ROOT, names_its_crates, shares_the_unwinder
+from conftest import HOST, NOTICES, PACKAGES, ROOT, names_its_crates, shares_the_unwinder
 
 TOOLS = ROOT / "tests/node/node_modules/.bin"
-# An ID, its time, node and sequence.
+# The output: an ID, its time, node and sequence.
 SHOWN = r"\d{18,19} 20\S+Z \d+ \d+\n"
 
 
 @pytest.fixture(scope="session")
 def platform(packed):
-    """The platform's package by what its package.json says."""
+    """Returns the package of this platform, as the fields of its package.json."""
     [addon] = packed.glob("npm/*/*.node")
     return json.loads((addon.parent / "package.json").read_text())
 
 
 @pytest.fixture(scope="session")
-def registry(packed, serve):
-    """A registry that has frazil and the packages of all platforms: the address. Of other platforms it has no tarball to give."""
-    manifests = {path.parent.name: json.loads(path.read_text()) for path in packed.glob("npm/*/package.json")}
-
-    def content(path):
-        name = path.strip("/")
-        if name not in manifests:
-            return (packed / name).read_bytes() if (packed / name).is_file() else None
-        manifest = manifests[name]
-        tarball = f"{address}/{name}-{manifest['version']}.tgz"
-        versions = {manifest["version"]: {**manifest, "dist": {"tarball": tarball}}}
-        return json.dumps({"name": name, "dist-tags": {"latest": manifest["version"]}, "versions": versions}).encode()
-
-    address = serve(content)
-    return address
-
-
-@pytest.fixture(scope="session")
 def installed(run, registry, tmp_path_factory):
-    """A folder after `npm install frazil`."""
+    """Returns a folder after `npm install frazil`."""
     folder = tmp_path_factory.mktemp("installed")
     (folder / "package.json").write_text('{ "private": true }')
     run(folder, "npm", "install", f"--registry={registry}", "frazil")
@@ -51,7 +33,7 @@ def installed(run, registry, tmp_path_factory):
 
 @pytest.fixture
 def broken(installed, tmp_path):
-    """A copy of that folder, to be broken."""
+    """Copies that folder, so that a test can break it."""
     shutil.copytree(installed, tmp_path, dirs_exist_ok=True, copy_function=os.link, symlinks=True)
     return tmp_path
 
@@ -71,7 +53,24 @@ def test_npm_installs_frazil_and_the_package_of_this_platform(installed, platfor
     assert (modules / platform["name"] / "THIRD-PARTY-NOTICES.txt").read_bytes() == NOTICES
 
 
-def test_npm_shows_no_link_to_a_file_that_it_has_not(installed):
+def test_a_package_follows_from_its_content(run, packed, tmp_path):
+    """Builds of one commit are equal at any time, and for an account with any umask. `packed` has built the tree's files."""
+    archives = []
+    for number, readable in enumerate((0o644, 0o600)):
+        tree = tmp_path / str(number)
+        shutil.copytree(ROOT / "node", tree / "node", ignore=shutil.ignore_patterns("*.node", "node_modules"))
+        for name in ("THIRD-PARTY-NOTICES.txt", "README.md"):
+            shutil.copy(ROOT / name, tree)
+        (tree / "addon").write_text("an addon")
+        for path in (path for path in tree.rglob("*") if path.is_file()):
+            path.chmod(readable | path.stat().st_mode & 0o100)
+            os.utime(path, (1_700_000_000 + number,) * 2)
+        run(tree, "node", "node/pack.mjs", HOST, "addon", "packed")
+        archives.append({path.name: path.read_bytes() for path in (tree / "packed").glob("*.tgz")})
+    assert len(archives[0]) == 2 and archives[0] == archives[1]
+
+
+def test_npm_shows_no_link_to_a_file_that_is_not_in_the_package(installed):
     links = re.findall(r"\]\(([^)]+)\)", (installed / "node_modules/frazil/README.md").read_text())
     assert "https://github.com/frazil/frazil/blob/main/docs/layouts.md" in links
     assert all(link.startswith(("https://", "#")) for link in links)
@@ -86,7 +85,7 @@ def test_the_loader_names_every_package(installed):
 
 @pytest.fixture(scope="session")
 def quick_start(example):
-    """The README's quick start, as CommonJS and as ESM."""
+    """Returns the README's quick start, as CommonJS and as ESM."""
     mjs = example("js")
     cjs, changed = re.subn(r"^import (\{.*?\}) from (.*)\n", r"const \1 = require(\2)\n;(async () => {", mjs, flags=re.MULTILINE)
     assert changed == 1
@@ -96,8 +95,8 @@ def quick_start(example):
 @pytest.mark.parametrize("kind", ["cjs", "mjs"])
 def test_quick_start(run, installed, quick_start, kind):
     (installed / f"quick_start.{kind}").write_text(quick_start[kind])
-    told = run(installed, "node", f"quick_start.{kind}")
-    assert re.fullmatch(SHOWN, told), told
+    output = run(installed, "node", f"quick_start.{kind}")
+    assert re.fullmatch(SHOWN, output), output
 
 
 def test_types(run, installed, quick_start):
@@ -119,17 +118,17 @@ def test_attw(run, tarballs):
 def test_command(run, installed):
     version = json.loads((installed / "node_modules/frazil/package.json").read_text())["version"]
     assert run(installed, "npx", "--no-install", "frazil", "--version") == f"frazil {version}\n"
-    told = run(installed, "npx", "--no-install", "frazil", "sql", "postgresql", "twitter")
-    assert told.startswith(f"-- frazil {version}: functions for PostgreSQL")
+    output = run(installed, "npx", "--no-install", "frazil", "sql", "postgresql", "twitter")
+    assert output.startswith(f"-- frazil {version}: functions for PostgreSQL")
     store = f"file:{installed}/store"
     program = f"require('frazil').Snowflake.open('twitter', {{ datacenter: 1, worker: 7, store: '{store}' }}).then(ids => ids.close())"
     run(installed, "node", "--eval", program)
-    told = run(installed, "npx", "--no-install", "frazil", "nodes", store)
-    assert "\n0 of 1024 node numbers held, 1 free or passed, 1023 never used\n" in told
+    output = run(installed, "npx", "--no-install", "frazil", "nodes", store)
+    assert "\n0 of 1024 node numbers held, 1 free or passed, 1023 never used\n" in output
 
 
 def refusal(run, folder, *flags):
-    """The code and the message that require('frazil') throws."""
+    """Returns the code and the message of the error of require('frazil')."""
     program = "try { require('frazil') } catch (error) { console.log(error.code + '\\n' + error.message) }"
     code, _, message = run(folder, "node", *flags, "--eval", program).partition("\n")
     return code, message
@@ -195,7 +194,7 @@ def test_the_loader_refuses(run, installed, tmp_path, fake, code, says):
 
 
 def test_an_old_node_can_parse_the_entries(run, installed):
-    # What needs nothing newer is left as it stands. ES2019 is Node 12.
+    # esbuild does not change code that needs no newer syntax than the target's. ES2019 is Node 12.
     for name in ("index.js", "native.js", "cli.js"):
         file = installed / "node_modules/frazil" / name
         old, new = [run(installed, TOOLS / "esbuild", file, f"--target={target}") for target in ("es2019", "esnext")]
@@ -232,8 +231,8 @@ def test_a_source_tree_that_is_not_built(run, tmp_path):
 
 @pytest.fixture
 def bundle(run, installed, quick_start):
-    """Bundles the quick start for Node by esbuild; what esbuild says."""
-    # CommonJS has no await outside of a function.
+    """Bundles the quick start for Node by esbuild. Returns esbuild's output."""
+    # CommonJS does not allow await outside a function.
     inside = re.sub(r"^const (\{.*?\}) = require\((.*?)\)$", r"import \1 from \2", quick_start["cjs"], flags=re.MULTILINE)
     (installed / "bundled.mjs").write_text(inside)
     return partial(run, installed, TOOLS / "esbuild", "bundled.mjs", "--bundle", "--platform=node")
@@ -245,17 +244,17 @@ def test_a_bundle_with_frazil_external(run, installed, bundle, output, suffix):
     assert re.fullmatch(SHOWN, run(installed, "node", f"bundle.{suffix}"))
 
 
-def test_a_bundler_that_takes_frazil_in_quotes_what_to_do(bundle):
-    told = bundle("--outfile=wrong.cjs", fails=True)
-    assert 'No loader is configured for ".node"' in told and "// leave external\n" in told
+def test_a_bundler_that_includes_frazil_prints_what_to_do(bundle):
+    output = bundle("--outfile=wrong.cjs", fails=True)
+    assert 'No loader is configured for ".node"' in output and "// leave external\n" in output
 
 
-def test_a_bundle_that_takes_the_addon_along(run, bundle, tmp_path):
+def test_a_bundle_with_the_addon(run, bundle, tmp_path):
     bundle("--loader:.node=copy", f"--outdir={tmp_path}")
     assert re.fullmatch(SHOWN, run(tmp_path, "node", "bundled.js"))
 
 
-# The documents that say how to install the npm package.
+# The documents that describe the installation of the npm package.
 PAGES = [
     *(ROOT / name for name in ("README.md", "README.zh-CN.md", "README.ja.md", "node/README.md")),
     *sorted(ROOT.glob("docs/*.md")),
@@ -275,7 +274,7 @@ FRAMEWORKS = ["zod", "graphql", "@nestjs/common", "@nestjs/core", "reflect-metad
 
 
 def install_commands(page):
-    """The lines of a page's code that install frazil into a project of Node."""
+    """Returns the lines of a page's code that install frazil into a Node project."""
     code = re.findall(r"^ *```sh\n(.*?)^ *```$|^    (\S[^\n]*)$", page.read_text(), re.MULTILINE | re.DOTALL)
     lines = [part.split("  #")[0].strip() for block in code for part in re.split(r"\n|&&", "".join(block))]
     return [line for line in lines if re.match(r"npm install\b.*\bfrazil\b", line) and "/package/node/" not in line]
@@ -286,7 +285,7 @@ INSTALLING = [page for page in PAGES if install_commands(page)]
 
 @pytest.fixture(scope="session")
 def checkout(packed, tmp_path_factory):
-    """A home with `frazil`, a checkout after the build that the pages print; without the full form, cargo is a stand-in with what is built."""
+    """Returns a folder with `frazil`, a checkout after the build that the pages describe. In the short form, a script replaces cargo."""
     home = tmp_path_factory.mktemp("home")
     source = home / "frazil"
     shutil.copytree(ROOT / "node", source / "node", ignore=shutil.ignore_patterns("*.node", "node_modules", "esm", "cjs"))
@@ -311,7 +310,7 @@ def checkout(packed, tmp_path_factory):
 
 @pytest.fixture
 def project(checkout, tmp_path):
-    """Runs a line of a page in an empty folder whose owner has that home. The frameworks come by the npm that is set up here."""
+    """Returns a function that runs a page's line in an empty folder, with the checkout in the home. Frameworks come from this machine's npm."""
     quiet = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_loglevel": "error", "npm_config_ignore_scripts": "true"}
     cache = subprocess.run(["npm", "config", "get", "cache"], check=True, capture_output=True, text=True).stdout.strip()
     env = os.environ | quiet | {"HOME": str(checkout), "npm_config_cache": cache, "npm_config_prefer_offline": "true"}
@@ -319,16 +318,16 @@ def project(checkout, tmp_path):
     subprocess.run(["npm", "init", "-y"], check=True, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL)
 
     def line(command):
-        told = subprocess.run(["sh", "-c", command], check=False, cwd=tmp_path, env=env, capture_output=True, text=True)
-        assert told.returncode == 0, f"{command}\n{told.stdout}{told.stderr}"
-        return told.stdout
+        result = subprocess.run(["sh", "-c", command], check=False, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
+        return result.stdout
 
     line.folder = tmp_path
     return line
 
 
 def finds_frameworks(project):
-    """Installs the frameworks at the versions of their tests, and runs each adapter's program."""
+    """Installs the frameworks in their tested versions, and runs each adapter's program."""
     pinned = json.loads((ROOT / "tests/adapters/node/package.json").read_text())["dependencies"]
     project("npm install " + " ".join(f"{name}@{pinned[name]}" for name in FRAMEWORKS))
     frazil = project.folder / "node_modules/frazil"
@@ -340,7 +339,7 @@ def finds_frameworks(project):
 
 
 def test_the_pages_that_install_build_first():
-    """Each page that installs the package of a checkout has the command that makes it, and no page installs another one."""
+    """Each page that installs a checkout's package has the command that makes it, and no page installs another package."""
     names = [str(page.relative_to(ROOT)) for page in INSTALLING]
     assert {"README.md", "docs/start.md", "docs/node.md", "docs/node-orm.md", "docs/node-web.md"} < {*names}, names
     for page in INSTALLING:
@@ -350,7 +349,7 @@ def test_the_pages_that_install_build_first():
 
 @pytest.mark.parametrize("command", dict.fromkeys(line for page in INSTALLING for line in install_commands(page)))
 def test_each_line_of_the_pages_installs_a_package_and_no_link(project, command):
-    """In an empty folder it leaves a package that mints."""
+    """In an empty folder, the line installs a package that mints."""
     project(command)
     frazil = project.folder / "node_modules/frazil"
     assert not frazil.is_symlink() and (frazil / "frazil.node").is_file()
@@ -361,7 +360,7 @@ def test_each_line_of_the_pages_installs_a_package_and_no_link(project, command)
     "commands",
     [
         ["npm install ~/frazil/build/frazil.tgz"],
-        # As node/README.md says: a later `npm install` would make a link of the folder.
+        # As in node/README.md, because a later `npm install` would replace the folder with a link.
         ["npm config set install-links true --location=project", "npm install ~/frazil/node"],
     ],
     ids=["package", "folder"],
@@ -374,7 +373,7 @@ def test_the_adapters_find_the_projects_frameworks(project, commands):
 
 
 def test_a_new_build_replaces_the_installed_one(project, checkout):
-    """npm knows a file by its hash, and the version stays the same."""
+    """npm detects the change by the file's hash, because the version stays the same."""
     project("npm install ~/frazil/build/frazil.tgz")
     built = checkout / "frazil/build/frazil.tgz"
     kept = built.read_bytes()
@@ -396,14 +395,14 @@ def test_the_addon_needs_glibc_2_17_at_most(run, installed, platform):
     addon = installed / "node_modules" / platform["name"] / platform["main"]
     assert shares_the_unwinder(addon.read_bytes())
     assert names_its_crates((addon.parent / "sbom.cdx.json").read_text(), addon.read_bytes())
-    told = run(installed, "readelf", "--wide", "--version-info", addon)
-    needed = {tuple(map(int, version.split("."))) for version in re.findall(r"Name: GLIBC_([\d.]+)", told)}
+    output = run(installed, "readelf", "--wide", "--version-info", addon)
+    needed = {tuple(map(int, version.split("."))) for version in re.findall(r"Name: GLIBC_([\d.]+)", output)}
     assert needed and max(needed) <= (2, 17)
 
 
 @pytest.fixture
 def other_node(run, tmp_path):
-    """Installs a version of Node, which npm has as packages too: its path. This is a tool: it comes by the npm that is set up here."""
+    """Installs a version of Node from this machine's npm registry, and returns its path."""
 
     def install(version):
         package = run(tmp_path, "node", "--print", "`node-${process.platform}-${process.arch}`").strip()
@@ -422,7 +421,7 @@ def test_another_node_runs_the_quick_start(run, installed, quick_start, other_no
 
 
 @full_form
-def test_a_node_that_is_too_old_is_told_so(run, installed, other_node):
+def test_an_old_node_is_refused_with_the_version_it_needs(run, installed, other_node):
     node = other_node("12.22.12")
     for command in (["--eval", "require('frazil')"], ["node_modules/.bin/frazil", "--version"]):
         assert "needs Node >=18, and this is Node 12.22.12" in run(installed, node, *command, fails=True)

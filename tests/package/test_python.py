@@ -1,7 +1,6 @@
 """The wheel and the source distribution: installed by pip into clean environments of every Python, and run there."""
 
 import functools
-import html
 import os
 import re
 import shutil
@@ -9,13 +8,11 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from email.parser import BytesParser
 from pathlib import Path
 
 import pytest
-from conftest import NOTICES, PACKAGES, ROOT, VERSION, names_its_crates, shares_the_unwinder
+from conftest import NOTICES, PACKAGES, ROOT, VERSION, WHEELS, names_its_crates, shares_the_unwinder
 
-FOLDER = Path(PACKAGES, "python").resolve() if PACKAGES else ROOT / "build/wheels"
 TOOLS = ROOT / "build/tools/bin"
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 VERSIONS = sorted({"3.11", "3.12", "3.13", OWN})
@@ -26,81 +23,56 @@ release = pytest.mark.skipif(not PACKAGES, reason="of release artefacts: make pa
 
 @functools.cache
 def interpreter(version):
-    """A CPython of this machine: our own, from PATH, or from pyenv; None if there is none."""
+    """Returns a CPython of this machine (this process's, or from PATH or pyenv), or None."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     for python in (sys.executable, shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")):
         asked = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        # What pyenv puts into PATH runs only if that version is turned on.
+        # pyenv's program in PATH runs only if this version is enabled.
         if python and subprocess.run(asked, check=False, capture_output=True, text=True).stdout.strip() == version:
             return python
     return None
 
 
 def of_every(versions):
-    """These Pythons: all must be there in the full form, and one that is not is named in the short form."""
+    """Returns these Pythons. In the full form, all must exist; in the short form, missing ones are skipped."""
     absent = lambda version: [] if interpreter(version) or PACKAGES else pytest.mark.skip(reason=f"no python{version} on this machine")
     return [pytest.param(version, marks=absent(version)) for version in versions]
 
 
 def run(*command, **options):
-    """A finished process, away from the source tree's settings."""
+    """Runs a process to its end, without the source tree's settings."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("FRAZIL", "PYTHON"))}
     env = {**clean, **options.pop("env", {})}
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=900, env=env, **options)
 
 
-def told(*command, **options):
-    """The output of a command, which must succeed."""
+def output_of(*command, **options):
+    """Runs a command, which must succeed, and returns its output."""
     done = run(*command, **options)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
 def new_environment(folder, version):
-    """The Python of a new virtual environment with nothing in it."""
+    """Makes an empty virtual environment, and returns its Python."""
     assert interpreter(version), f"the tests of the packages need python{version}: put it into PATH, or into pyenv"
-    told(interpreter(version), "-m", "venv", "--without-pip", folder)
+    output_of(interpreter(version), "-m", "venv", "--without-pip", folder)
     return folder / "bin/python"
 
 
 def pip(python, *arguments, **options):
-    """Runs our pip for the packages of another Python."""
+    """Runs this Python's pip for the packages of another Python."""
     return run(sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", *arguments, **options)
 
 
-@pytest.fixture(scope="module")
-def wheel():
-    (found,) = FOLDER.glob("frazil-*.whl")
-    return found
-
-
-@pytest.fixture(scope="module")
-def metadata(wheel):
-    with zipfile.ZipFile(wheel) as files:
-        (name,) = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
-        return BytesParser().parsebytes(files.read(name))
-
-
-@pytest.fixture(scope="module")
-def index(wheel, metadata, tmp_path_factory):
-    """A package index with what is to be published, which tells pip what PyPI would."""
-    folder = tmp_path_factory.mktemp("index")
-    (folder / "frazil").mkdir()
-    needs = html.escape(metadata["Requires-Python"])
-    files = [wheel, *FOLDER.glob("frazil-*.tar.gz")]
-    links = [f'<a href="{file.as_uri()}" data-requires-python="{needs}">{file.name}</a>' for file in files]
-    (folder / "frazil/index.html").write_text("<!DOCTYPE html>\n" + "\n".join(links))
-    return folder.as_uri()
-
-
 def install(python, index):
-    """pip install frazil, and never from source."""
+    """Runs `pip install frazil`, without a build from source."""
     return pip(python, "install", "--isolated", "--index-url", index, "--only-binary", ":all:", "frazil")
 
 
 @pytest.fixture(scope="module", params=of_every(VERSIONS))
 def installed(request, index, tmp_path_factory):
-    """A Python in whose environment is frazil, and nothing else."""
+    """Returns a Python with only frazil installed."""
     python = new_environment(tmp_path_factory.mktemp("installed"), request.param)
     done = install(python, index)
     assert done.returncode == 0 and f"Successfully installed frazil-{VERSION}" in done.stdout, done.stdout + done.stderr
@@ -109,7 +81,7 @@ def installed(request, index, tmp_path_factory):
 
 @pytest.fixture
 def python(tmp_path):
-    """The Python of an empty environment."""
+    """Returns the Python of an empty environment."""
     return new_environment(tmp_path / "venv", OWN)
 
 
@@ -123,7 +95,7 @@ def python(tmp_path):
 )
 def test_the_quick_start_runs(installed, example, document, prints, tmp_path):
     (tmp_path / "quick_start.py").write_text(example("python", document))
-    assert re.fullmatch(prints, told(installed, "quick_start.py", cwd=tmp_path, env={"FRAZIL_HOME": str(tmp_path / "local")}))
+    assert re.fullmatch(prints, output_of(installed, "quick_start.py", cwd=tmp_path, env={"FRAZIL_HOME": str(tmp_path / "local")}))
 
 
 def test_a_forked_child_never_repeats_its_parent(installed, tmp_path):
@@ -148,20 +120,20 @@ with open(reader) as child:
 mine += leased.batch(1000)
 print(len(mine), len(set(mine)))
 """)
-    assert told(installed, "forked.py", cwd=tmp_path, env={"FRAZIL_HOME": str(tmp_path)}) == "3001 3001\n"
+    assert output_of(installed, "forked.py", cwd=tmp_path, env={"FRAZIL_HOME": str(tmp_path)}) == "3001 3001\n"
 
 
 def test_the_command_runs(installed, metadata, tmp_path):
     command, store = installed.with_name("frazil"), f"file:{tmp_path}/store"
-    assert told(command, "--version", cwd=tmp_path) == f"frazil {metadata['Version']}\n"
-    told(installed, "-c", f"import frazil; frazil.Snowflake('twitter', store='{store}').close()", cwd=tmp_path)
-    assert told(command, "nodes", store, cwd=tmp_path).endswith("\n0 of 1024 node numbers held, 1 free or passed, 1023 never used\n")
+    assert output_of(command, "--version", cwd=tmp_path) == f"frazil {metadata['Version']}\n"
+    output_of(installed, "-c", f"import frazil; frazil.Snowflake('twitter', store='{store}').close()", cwd=tmp_path)
+    assert output_of(command, "nodes", store, cwd=tmp_path).endswith("\n0 of 1024 node numbers held, 1 free or passed, 1023 never used\n")
 
 
 def test_nothing_is_left_behind(python, index, tmp_path):
     before = set(tmp_path.rglob("*"))
     assert install(python, index).returncode == 0
-    told(python.with_name("frazil"), "--version")
+    output_of(python.with_name("frazil"), "--version")
     assert set(tmp_path.rglob("*")) > before
     assert pip(python, "uninstall", "--yes", "frazil").returncode == 0
     assert set(tmp_path.rglob("*")) == before
@@ -193,7 +165,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     assert not PACKAGES or native.file_size <= 7_500_000, "the extension is stripped and has no more than 7.5 MB"
 
 
-def test_pypi_shows_what_is_to_be_shown(metadata):
+def test_pypi_shows_the_projects_page(metadata):
     from trove_classifiers import classifiers
 
     unknown = set(metadata.get_all("Classifier")) - classifiers
@@ -201,14 +173,14 @@ def test_pypi_shows_what_is_to_be_shown(metadata):
     urls = dict(url.split(", ") for url in metadata.get_all("Project-URL"))
     assert {"Homepage", "Documentation", "Changelog", "Issues"} == set(urls)
     assert (metadata["Author"], metadata["License-Expression"]) == ("The frazil developers", "MIT OR Apache-2.0")
-    # PyPI knows no file of the repository.
+    # Relative links would be broken, because PyPI does not have the repository's files.
     links = re.findall(r"\]\(([^)]+)\)|^\[[^\]]+\]: (\S+)", metadata.get_payload(), re.MULTILINE)
     assert links and all("".join(link).startswith("https://") for link in links)
 
 
 @release
-def test_pypi_takes_it():
-    told(TOOLS / "twine", "check", "--strict", *FOLDER.iterdir())
+def test_pypi_accepts_it():
+    output_of(TOOLS / "twine", "check", "--strict", *WHEELS.iterdir())
 
 
 @release
@@ -217,7 +189,7 @@ def test_the_wheel_runs_on_old_systems(wheel):
         pytest.skip("auditwheel reads Linux' wheels")
     oldest = "musllinux_1_2_" if "musllinux" in wheel.name else "manylinux_2_17_"
     assert oldest in wheel.name
-    assert f'"{oldest}' in told(TOOLS / "auditwheel", "show", wheel).split("is consistent with")[1]
+    assert f'"{oldest}' in output_of(TOOLS / "auditwheel", "show", wheel).split("is consistent with")[1]
     with zipfile.ZipFile(wheel) as files:
         native = files.read("frazil/_frazil.abi3.so")
         [document] = [name for name in files.namelist() if name.endswith("/sboms/frazil.cdx.json")]
@@ -227,8 +199,8 @@ def test_the_wheel_runs_on_old_systems(wheel):
 
 @release
 @pytest.mark.parametrize("version", of_every([TOO_OLD]))
-def test_an_old_python_is_told_which_one_it_takes(version, index, metadata, tmp_path):
-    # It is the source distribution that says so: a wheel whose name has another Python is no candidate at all.
+def test_an_old_python_is_refused_with_the_version_it_needs(version, index, metadata, tmp_path):
+    # The source distribution states the requirement. pip ignores a wheel for another Python.
     done = pip(new_environment(tmp_path, version), "install", "--isolated", "--index-url", index, "frazil")
     assert done.returncode == 1
     assert f"require a different python version: {metadata['Version']} Requires-Python >=3.11" in done.stderr, done.stderr
@@ -237,18 +209,18 @@ def test_an_old_python_is_told_which_one_it_takes(version, index, metadata, tmp_
 @release
 def test_the_suite_passes_with_the_wheel(python, index, tmp_path):
     assert install(python, index).returncode == 0
-    # What the suite needs is in our own environment; the wheel's comes first.
+    # The wheel's environment comes first. The suite's dependencies are in the checkout's environment.
     (own,) = [path for path in map(Path, sys.path) if path.name == "site-packages"]
     (site,) = tmp_path.glob("venv/lib/*/site-packages")
     (site / "own.pth").write_text(f"{own}\n")
     for server in ("gunicorn", "uwsgi"):
         shutil.copy(Path(sys.executable).with_name(server), python.parent)
-    # The folder above says which processes may have the same node numbers.
-    told(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--confcutdir={ROOT / 'tests'}", ROOT / "tests/python", cwd=tmp_path)
+    # In its own folder, this suite's processes do not conflict with another suite's node numbers.
+    output_of(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--confcutdir={ROOT / 'tests'}", ROOT / "tests/python", cwd=tmp_path)
 
 
 def test_an_interpreter_that_is_not_cpython_is_refused(tmp_path):
-    """By the build that its pip begins, because no wheel is for it."""
+    """The refusal comes from the source build that its pip starts, because there is no wheel for it."""
     (tmp_path / "pypy").write_text("implementation=PyPy\nversion=3.11\npointer_width=64\n")
     settings = {"PYO3_CONFIG_FILE": str(tmp_path / "pypy"), "CARGO_TARGET_DIR": str(tmp_path / "target")}
     build = ["cargo", "check", "--quiet", "--locked", "--package", "frazil-python", "--no-default-features"]
@@ -259,7 +231,7 @@ def test_an_interpreter_that_is_not_cpython_is_refused(tmp_path):
 
 @release
 def test_the_source_distribution_builds(python, example, tmp_path):
-    (source,) = FOLDER.glob("frazil-*.tar.gz")
+    (source,) = WHEELS.glob("frazil-*.tar.gz")
     with tarfile.open(source) as files:
         names = {name.split("/", 1)[1] for name in files.getnames()}
     assert {"Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt", "README.md"} <= names
@@ -272,4 +244,4 @@ def test_the_source_distribution_builds(python, example, tmp_path):
     assert done.returncode == 0, done.stderr
     shutil.rmtree(target)
     (tmp_path / "quick_start.py").write_text(example("python"))
-    told(python, "quick_start.py", cwd=tmp_path, env={"FRAZIL_HOME": str(tmp_path / "local")})
+    output_of(python, "quick_start.py", cwd=tmp_path, env={"FRAZIL_HOME": str(tmp_path / "local")})

@@ -1,4 +1,4 @@
-"""The crates as they are published: the library in a program of its own, and the command."""
+"""The crates as published: the library as a program's dependency, and the command."""
 
 import json
 import os
@@ -16,9 +16,12 @@ import urllib.request
 import servers
 from conftest import ROOT
 
+# frazil and the crates that it depends on, sorted by name.
+FRAZIL = ("frazil", "frazil-base", "frazil-store")
+
 
 def packed(folder, *names):
-    """The crates as they are published, each in a folder of its own, in the order of their names."""
+    """Returns the folders of the crates as published, sorted by name."""
     packages = [word for name in names for word in ("--package", name)]
     built = folder / "target"
     command = ["cargo", "package", "--quiet", "--locked", "--allow-dirty", "--no-verify", *packages, "--target-dir", built]
@@ -31,34 +34,40 @@ def packed(folder, *names):
     for crate in crates:
         assert {"README.md", "LICENSE-MIT", "LICENSE-APACHE", "Cargo.toml", "src"} <= {path.name for path in crate.iterdir()}
         assert not (crate / "tests").exists() and not list(crate.rglob("simulation*"))
-        # A registry's page has no folder that a link may begin from.
+        # A registry's page cannot have relative links.
         assert re.findall(r"\]\((?!https://|#)", (crate / "README.md").read_text()) == [] or crate.name.startswith("frazil-cli")
     return crates
 
 
+def patches(crates):
+    """Returns the lines of a manifest by which packed crates replace the registry's, which are not published yet."""
+    lines = [f'{re.sub(r"-[0-9.]+$", "", crate.name)} = {{ path = "../{crate.name}" }}' for crate in crates]
+    return "\n".join(["", "[patch.crates-io]", *lines, ""])
+
+
 def environment():
-    """The versions that the suites have built already, as they did, and their folder: what is built is the crate."""
+    """Returns an environment with the suites' target folder and settings, so that cargo only builds the crate."""
     return {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target"), "CARGO_PROFILE_DEV_DEBUG": "0"}
 
 
 def test_the_crate(tmp_path, example):
-    (crate,) = packed(tmp_path, "frazil")
+    crate, *below = packed(tmp_path, *FRAZIL)
 
     program = tmp_path / "program"
     (program / "src").mkdir(parents=True)
     (program / "src/main.rs").write_text(example("rust", "docs/start.md"))
     manifest = f'[package]\nname = "program"\nedition = "2024"\n\n[dependencies]\nfrazil = {{ path = "../{crate.name}" }}\n'
-    (program / "Cargo.toml").write_text(manifest)
+    (program / "Cargo.toml").write_text(manifest + patches(below))
     shutil.copy(ROOT / "Cargo.lock", program)
     local = {"FRAZIL_HOME": str(tmp_path / "local")}
     subprocess.run(["cargo", "run", "--quiet"], cwd=program, check=True, env=environment() | local)
 
 
 def answer(url, data=None):
-    """The status and the text with which a service answers."""
+    """Sends a request, and returns the answer's status and text."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=20) as told:
-            return told.status, told.read().decode()
+        with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=20) as response:
+            return response.status, response.read().decode()
     except urllib.error.HTTPError as refused:
         return refused.code, refused.read().decode()
 
@@ -69,8 +78,8 @@ def free_port():
 
 
 def test_the_page_of_rust(tmp_path):
-    """Each sample is a program, with the dependencies that the page names; the first one is a web service."""
-    (crate,) = packed(tmp_path, "frazil")
+    """Each sample is a program with the dependencies that the page names. The first one is a web service."""
+    crate, *below = packed(tmp_path, *FRAZIL)
     page = (ROOT / "docs/rust.md").read_text()
     (named,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     samples = re.findall(r"^```rust\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
@@ -80,7 +89,7 @@ def test_the_page_of_rust(tmp_path):
         (program / f"src/bin/sample{number}.rs").write_text(sample)
     assert named.count("../frazil/core") == 1
     manifest = '[package]\nname = "samples"\nedition = "2024"\n\n' + named.replace("../frazil/core", f"../{crate.name}")
-    (program / "Cargo.toml").write_text(manifest)
+    (program / "Cargo.toml").write_text(manifest + patches(below))
     shutil.copy(ROOT / "Cargo.lock", program)
     subprocess.run(["cargo", "build", "--quiet"], cwd=program, check=True, env=environment())
 
@@ -95,14 +104,14 @@ def test_the_page_of_rust(tmp_path):
         with subprocess.Popen([built / "sample0"], env=env) as service:
             try:
                 orders = f"http://{place}/orders"
-                told = None
+                answered = None
                 for _ in range(600):
                     try:
-                        told = answer(orders, b"coffee")
+                        answered = answer(orders, b"coffee")
                         break
                     except urllib.error.URLError:
                         time.sleep(0.1)
-                status, order = told
+                status, order = answered
                 found = json.loads(order)
                 assert (status, found["item"], int(found["id"]) > 2**53) == (200, "coffee", True)
                 assert answer(f"{orders}/{found['id']}") == (200, order)
@@ -119,11 +128,10 @@ def test_the_page_of_rust(tmp_path):
 
 
 def test_the_command(tmp_path):
-    """Its crate names the library by the version, which nobody has published here: the packed one stands for it."""
-    core, command = packed(tmp_path, "frazil", "frazil-cli")
-    (tmp_path / "Cargo.toml").write_text(
-        f'[workspace]\nresolver = "3"\nmembers = ["{command.name}"]\n\n[patch.crates-io]\nfrazil = {{ path = "{core.name}" }}\n'
-    )
+    """The command's crate depends on the library's version. A packed crate replaces this, because it is not published yet."""
+    frazil, base, command, store = packed(tmp_path, *FRAZIL, "frazil-cli")
+    replaced = patches([frazil, base, store]).replace("../", "")
+    (tmp_path / "Cargo.toml").write_text(f'[workspace]\nresolver = "3"\nmembers = ["{command.name}"]\n{replaced}')
     shutil.copy(ROOT / "Cargo.lock", tmp_path)
     command = ["cargo", "run", "--quiet", "--package", "frazil-cli", "--", "next", "twitter datacenter=1 worker=7"]
     done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, env=environment())

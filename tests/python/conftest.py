@@ -1,4 +1,4 @@
-"""The parts that all tests share. They run against the wheel that is installed in .venv (python/build.sh)."""
+"""Shared parts of all tests. The tests use the wheel that python/build.sh has installed in .venv."""
 
 import itertools
 import json
@@ -17,17 +17,17 @@ _numbers = itertools.count(1)
 
 
 def vectors(name):
-    """A file of cases that every language reads."""
+    """Returns a file of cases that every language reads."""
     return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def at(unix_ms):
-    """An instant in Unix milliseconds as an aware datetime."""
+    """Converts Unix milliseconds to an aware datetime."""
     return EPOCH + timedelta(milliseconds=unix_ms)
 
 
 def open_manual(line="standard node=1", unix_ms=STANDARD_EPOCH_MS, **options):
-    """A generator with a state of its own, whose clock shows an instant."""
+    """Opens a generator with its own state, whose clock shows an instant."""
     ids = frazil.Snowflake(line, clock="manual", detached=True, **options)
     if unix_ms is not None:
         ids.set_time(at(unix_ms))
@@ -53,5 +53,5 @@ def namespace(request):
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch):
-    """A FRAZIL of the shell does not leak in."""
+    """Removes the shell's FRAZIL from the environment."""
     monkeypatch.delenv("FRAZIL", raising=False)

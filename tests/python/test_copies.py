@@ -1,9 +1,9 @@
-"""Answers that wait for their caller while the machine is copied, or the process forks: no caller gets what another process gets, too."""
+"""Answers that wait for their caller while the machine is copied or the process forks. Two processes never get the same answer."""
 
 import pytest
 from test_lease import start
 
-# `task` has a call that waits, and whose answer is there; then `change` makes this process another one.
+# `task` has a call whose answer is ready. Then `change` copies or forks this process.
 PROGRAM = """
 import asyncio, contextlib, fcntl, os, sys, threading, frazil, trio
 from frazil import _async
@@ -19,7 +19,7 @@ def used_up(ids):
             ids.next(timeout=0)
     return ids
 
-# Each opens, and returns a call that waits, and what has it answered.
+# Each of these opens a handle, and returns a call that waits and a function that has it answered.
 class Held:
     "A segment whose store is silent until `release`."
     def __init__(self, cls, *names):
@@ -96,7 +96,7 @@ async def main():
         change()
     else:
         assert answered.wait(60)
-        # After what settles the future, and before the task goes on.
+        # After the callback that settles the future, and before the task continues.
         asyncio.get_running_loop().call_soon(change)
     report(await task)
 asyncio.run(main())
@@ -146,7 +146,7 @@ def run(tmp_path, code, kind, when, loop):
 @pytest.mark.parametrize(("loop", "when"), [("asyncio", "queued"), ("asyncio", "settled"), ("trio", "queued")])
 @pytest.mark.parametrize("kind", IDS + OPENS)
 def test_an_answer_that_waits_for_its_caller_is_copied(kind, loop, when, tmp_path):
-    """COPIED: the answer is in every copy."""
+    """COPIED, because the answer is in every copy."""
     assert run(tmp_path, "COPIED", kind, when, loop) == [COPIED]
 
 
@@ -155,22 +155,22 @@ def test_an_answer_that_waits_for_its_caller_is_copied(kind, loop, when, tmp_pat
 )
 @pytest.mark.parametrize("kind", IDS + OPENS)
 def test_an_answer_that_waits_for_its_caller_is_forked(kind, loop, when, tmp_path):
-    """FORKED: the answer is the parent's, also where it comes after the fork, and the child does not wait for it in vain."""
+    """FORKED, because the answer belongs to the parent, even if it comes after the fork. The child does not wait for it."""
     said = run(tmp_path, "FORKED", kind, when, loop)
-    # A parent in trio cannot go on beside such a child.
+    # In trio, the parent cannot continue beside such a child.
     assert said == [FORKED] + [VALUES.get(kind, "int")] * (loop == "asyncio")
 
 
 @pytest.mark.parametrize("code", ["COPIED", "FORKED"])
 @pytest.mark.parametrize("kind", ["arelease_node", "aclose"])
-def test_what_is_done_needs_no_second_call(kind, code, tmp_path):
-    """Neither COPIED nor FORKED: nothing is in two processes that was not."""
+def test_finished_releases_need_no_second_call(kind, code, tmp_path):
+    """Neither COPIED nor FORKED, because these answers contain no ID."""
     assert set(run(tmp_path, code, kind, "queued", "asyncio")) == {"NoneType"}
 
 
 @pytest.mark.parametrize("call", ["ids.next(timeout=60)", "ids.batch(3, timeout=60)", "ids.text('base32')"])
 def test_an_id_that_waits_for_the_gil_is_copied(call):
-    """COPIED: a thread has its ID, and another one has the GIL until the machine was copied."""
+    """COPIED: a thread has its ID, but another thread keeps the GIL until the machine has been copied."""
     code = f"""
 import frazil, sys, threading, time
 ids = frazil.Snowflake("layout='time:31@250ms node:10 sequence:1 epoch:2025-01-01' exhausted=wait:60s node=7 detached=true")

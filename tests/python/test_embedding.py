@@ -1,4 +1,4 @@
-"""Programs that strain their interpreter: subinterpreters, purged modules, frozen clocks, its end."""
+"""Programs that strain their interpreter: subinterpreters, purged modules, frozen clocks, the interpreter's end."""
 
 import array
 import ctypes
@@ -50,7 +50,7 @@ print(frazil.Snowflake("standard", node=1).next() > 0)
     assert said == "True\n7 2010\nTrue\n"
 
 
-def test_a_signals_handler_may_ask_for_what_it_interrupts_the_first_call_of():
+def test_a_signals_handler_may_repeat_the_first_call_that_it_interrupts():
     said = in_new_process("""
 import faulthandler, signal, sys
 import frazil
@@ -97,7 +97,7 @@ print(second is first, second.Snowflake is first.Snowflake)
     assert said == "True True\nTrue True\nFalse True\n"
 
 
-def test_a_second_import_closes_nothing_sooner():
+def test_a_second_import_does_not_close_generators_earlier():
     """A flush that was registered between two imports still finds its generator open."""
     said = in_new_process("""
 import atexit, sys, tempfile, frazil
@@ -124,7 +124,7 @@ def test_times_are_real_after_a_first_use_in_a_frozen_one():
     said = in_new_process("""
 import datetime
 from freezegun import freeze_time
-# What stands in a module's namespace would be replaced, too.
+# freezegun would also replace a name in a module's namespace.
 kept = [datetime.datetime]
 with freeze_time("2025-06-01"):
     import frazil
@@ -164,7 +164,7 @@ def released_file():
 
 
 @pytest.mark.parametrize("make", [released_view, closed_map, released_file])
-def test_memory_that_is_gone_is_refused(make):
+def test_released_memory_is_refused(make):
     ids = open_manual()
     with pytest.raises(frazil.errors.WrongTypeError, match="buffer must be a writable"):
         ids.fill(make())
@@ -183,7 +183,7 @@ class Failing(int):
         raise LookupError("mine")
 
 
-def test_what_ends_a_program_is_not_swallowed():
+def test_exceptions_that_end_a_program_are_not_swallowed():
     ids = open_manual()
     for call in (ids.batch, frazil.Layout("twitter").decode, lambda value: ids.next(timeout=value)):
         with pytest.raises(KeyboardInterrupt):
@@ -193,7 +193,7 @@ def test_what_ends_a_program_is_not_swallowed():
 
 
 def with_buffer(raised):
-    """An object whose buffer raises: what `__buffer__` of Python 3.12 does, in every version."""
+    """Makes an object whose buffer raises, as with `__buffer__` of Python 3.12, but in every version."""
 
     class Slot(ctypes.Structure):
         _fields_ = [("slot", ctypes.c_int), ("function", ctypes.c_void_p)]
@@ -212,7 +212,7 @@ def with_buffer(raised):
             raise raised
 
     get_buffer, default_flags = 1, 1 << 18
-    # It is called with the object, and fails as the object's `__len__` does.
+    # PyObject_Size takes the object, and fails if its `__len__` does.
     fails = ctypes.cast(ctypes.pythonapi.PyObject_Size, ctypes.c_void_p)
     spec = Spec(b"tests.RaisingBuffer", 0, 0, default_flags, (Slot * 2)(Slot(get_buffer, fails), Slot(0, None)))
     make = ctypes.pythonapi.PyType_FromSpecWithBases
@@ -229,13 +229,13 @@ def with_buffer(raised):
         (TypeError, frazil.errors.WrongTypeError),
     ],
 )
-def test_what_a_buffer_raises(raised, seen):
+def test_exceptions_of_a_buffer(raised, seen):
     buffer = with_buffer(raised)
     with pytest.raises(seen):
         open_manual().fill(buffer)
 
 
-def test_all_or_nothing_counts_nothing():
+def test_a_failed_batch_reports_zero_written():
     for make in (open_manual, lambda: open_manual("twitter datacenter=1 worker=1 exhausted=error")):
         for count in (4097, 50_000):
             with pytest.raises(frazil.FrazilError) as raised:
@@ -247,8 +247,8 @@ def test_all_or_nothing_counts_nothing():
 
 
 @pytest.mark.parametrize("fill", [lambda orders, memory: orders.fill(memory), lambda orders, memory: orders.batch(len(memory))])
-def test_others_run_while_much_is_filled(fill):
-    """Numbers of a segment that are there at once: another thread goes on meanwhile."""
+def test_other_threads_run_during_a_large_fill(fill):
+    """A call releases the GIL while it copies a segment's prefetched numbers."""
     orders = frazil.Segment("orders", store="memory", namespace="filling", step=1 << 40)
     memory = numpy.zeros(4_000_000, dtype=numpy.int64)
     began, ended, turns, interval = threading.Event(), threading.Event(), 0, sys.getswitchinterval()
@@ -261,7 +261,7 @@ def test_others_run_while_much_is_filled(fill):
             time.sleep(0)
 
     thread = threading.Thread(target=turn)
-    # From here on a thread keeps the GIL until it lets it go of itself.
+    # From here on, a thread keeps the GIL until it releases the GIL itself.
     sys.setswitchinterval(1000)
     try:
         thread.start()
@@ -286,7 +286,7 @@ def test_the_interpreter_ends_while_much_is_made(call):
 import sys, threading, numpy, frazil
 ids = frazil.Snowflake("standard", node=1, exhausted="ahead:1h")
 memory, running = numpy.full(many, ids.next()), threading.Barrier(4)
-# The threads ask for the GIL in the midst of what Python does for a call, too.
+# Python switches threads every microsecond, so also in the middle of a call.
 sys.setswitchinterval(1e-6)
 
 def go_on():
@@ -303,7 +303,7 @@ running.wait()
         assert in_new_process(f"many = {many}\n{code}") == ""
 
 
-# What runs code of Python while frazil is called, or is run by a thread of frazil's own.
+# Calls of frazil that run Python code, and Python code that frazil's own threads run.
 RUN_PYTHON = {
     "zone": "ids.layout.min_id(datetime.datetime(2026, 1, 1, tzinfo=Zone()))",
     "option": "frazil.Snowflake('standard', node=2, epoch=datetime.datetime(2026, 1, 1, tzinfo=Zone()))",
@@ -320,7 +320,7 @@ import asyncio, ctypes, datetime, logging, threading, time, frazil
 ended, woken = threading.Event(), False
 
 def end(*_):
-    # As CPython before 3.14, which lets the GIL go before.
+    # Like CPython before 3.14, which releases the GIL first.
     ended.set()
     ctypes.CDLL(None).pthread_exit(None)
 

@@ -1,4 +1,4 @@
-"""Every refusal: by kind, and for every kind of bad input."""
+"""Every error class, and every kind of bad input."""
 
 import array
 import decimal
@@ -44,7 +44,7 @@ def conflict():
 
 
 def leased(namespace, *lines):
-    # Whether a number is held is told after 1.5 x renew.
+    # A process finds out after 1.5 x renew whether another one holds a number.
     quick = {"window": "400ms", "renew": "100ms", "rollback": "error"}
     return [frazil.Snowflake(line, store="memory", detached=True, namespace=namespace, **quick) for line in lines]
 
@@ -140,7 +140,7 @@ FAMILIES = {
 
 def test_every_error_is_what_python_would_raise():
     expected = {name: family for family, names in FAMILIES.items() for name in names.split()}
-    # A new kind needs a decision.
+    # A new error needs a decision on its base class.
     assert sorted(expected) == sorted(name for _, name, _ in frazil.ERRORS)
     for _, name, _ in frazil.ERRORS:
         kind = getattr(frazil.errors, "".join(map(str.capitalize, name.split("_"))) + "Error")
@@ -191,7 +191,7 @@ def test_wrong_types():
         assert "naive" in refused(frazil.errors.WrongTypeError, call, datetime(2025, 1, 1))
     for arguments in [(1,), (1, 2), (None,)]:
         assert "no arguments" in refused(frazil.errors.WrongTypeError, ids.next, *arguments)
-    # Python's own refusals: too few arguments, and a method without its object.
+    # Python itself refuses too few arguments, and a method without its object.
     for call in (ids.batch, ids.fill, ids.text, frazil.format_id, frazil.Layout, lambda: ids(1), lambda: frazil.Snowflake.next(7)):
         with pytest.raises(TypeError):
             call()
@@ -234,7 +234,7 @@ def test_out_of_range():
         refused(frazil.errors.OutOfRangeError, ids.abatch, value)
         for name in PARTS:
             assert name in refused(frazil.errors.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, name: value})
-        # A float as an ID is of the wrong type, whatever its value.
+        # A float is never an ID, whatever its value.
         error = frazil.errors.WrongTypeError if isinstance(value, float) else frazil.errors.IdInvalidError
         refused(error, TWITTER.decode, value)
         refused(error, frazil.format_id, value, "hex")
@@ -257,7 +257,7 @@ def test_out_of_range():
 
 def test_strange_strings():
     for text in ["", " ", "\0", "7\0", "é", "７", "1" * 1_000_000, "-1", "+1", "1_000", NOT_UNICODE]:
-        for form in ("decimal", "base62", "base32", "hex"):
+        for form in ("decimal", "base62", "base32", "hex", "check"):
             refused(frazil.errors.IdInvalidError, frazil.parse_id, text, form)
         for call in (frazil.parse_id, TWITTER.decode, open_manual().observe, lambda text: frazil.format_id(text, "hex")):
             refused(frazil.errors.IdInvalidError, call, text)
@@ -331,5 +331,5 @@ def test_wrong_buffers():
     for buffer in buffers:
         assert "buffer must be a writable" in refused(frazil.errors.WrongTypeError, ids.fill, buffer)
     assert not read_only.any()
-    # All that, and not one ID was spent.
+    # The refused calls have spent no ID.
     assert ids.credit() == open_manual().credit()

@@ -1,4 +1,4 @@
-"""Generators in web servers and task queues, as they run in production: their workers' first and last calls."""
+"""Generators in web servers and task queues as in production: the first and the last calls of their workers."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ async def app(scope, receive, send):
         try:
             first = ids.next()
         except frazil.errors.WouldBlockError:
-            # A child's first call waits for up to 1 s, which a busy machine may take. Whoever is refused sooner is refused for nothing.
+            # A child's first call waits for up to 1 s, which a busy machine may take. An earlier refusal is an error.
             if time.monotonic() - begun < 0.9:
                 raise
             first = await ids.anext()
@@ -46,9 +46,9 @@ async def app(scope, receive, send):
     await send({{"type": "http.response.start", "status": status, "headers": [(b"connection", b"close")]}})
     await send({{"type": "http.response.body", "body": said}})
 """
-# Either of them gives back when a server has answered its last request.
+# The two ways to release the number after a server's last answer.
 ENDS = [{"before": "", "shutdown": "await ids.aclose()"}, {"before": "frazil.close_on_sigterm()", "shutdown": ""}]
-# The handler has the GIL or waits for it, and holds its lock, when uWSGI forks, which it does without os.fork.
+# When uWSGI forks, which it does without os.fork, this handler holds its lock, and has the GIL or waits for it.
 WSGI = """
 import json, logging, os, time, frazil
 
@@ -74,14 +74,14 @@ def app(environ, respond):
 ids = frazil.Snowflake("standard", store={store!r}, namespace="web", timeout=30)
 {after}
 """
-# uWSGI runs no exit handlers in a worker that it ends in the midst of a request.
+# uWSGI runs no exit handlers in a worker that it ends during a request, so SIGTERM must end workers gracefully.
 GRACEFULLY = "--hook-master-start=unix_signal:15 gracefully_kill_them_all"
 UWSGI = {"default": [], "threads": ["--enable-threads"], "lazy": ["--lazy-apps"]}
 FIRSTS = 200
 WORKERS = 4
 GUNICORN = ["gunicorn", "--worker-class=uvicorn_worker.UvicornWorker", "--bind=fd://{fd}"]
 FEW = f"--workers={WORKERS}"
-# hypercorn sends SIGTERM to the others once the first of its workers has ended.
+# hypercorn sends SIGTERM to the other workers once the first has ended.
 BOTH = {"before": ENDS[1]["before"], "shutdown": ENDS[0]["shutdown"]}
 HYPERCORN = ["hypercorn", "--bind=fd://{fd}", FEW]
 SERVERS = {
@@ -92,14 +92,14 @@ SERVERS = {
     "uvicorn-lifespan": (["uvicorn", "--fd={fd}", FEW], ENDS[0]),
     "uvicorn-sigterm": (["uvicorn", "--fd={fd}", FEW], ENDS[1]),
 }
-# A worker ends after its first request, and another is forked, which begins sooner if it need not import uvicorn's parts itself.
+# Each worker ends after its first request. The next one starts sooner if the parent has imported uvicorn's parts.
 PARTS = "import uvicorn.lifespan.on, uvicorn.protocols.http.auto, uvicorn.protocols.websockets.auto"
 PRELOADED = ([*GUNICORN, "--preload", "--workers=8", "--max-requests=1"], {**ENDS[0], "before": PARTS})
 
 
 @contextlib.contextmanager
 def serving(server, folder):
-    """The port of a server, which is handed over to it."""
+    """Runs a server on a listening socket that it inherits, and yields its port."""
     command, end = server
     (folder / "shop.py").write_text(APP.format(store=f"file:{folder}", **end))
     with running([sys.executable, "-m", *command, "--log-level=warning", "shop:app"], folder) as port:
@@ -108,7 +108,7 @@ def serving(server, folder):
 
 @contextlib.contextmanager
 def running(command, folder):
-    """The port of a server that a command starts; it ends when it is told to."""
+    """Runs a server, yields its port, and ends it with SIGTERM."""
     environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
         port, fd = listening.getsockname()[1], listening.fileno()
@@ -124,8 +124,8 @@ def running(command, folder):
 
 
 def uwsgi(options, folder):
-    """The port of uWSGI, which ends when it is told to."""
-    # What the master leases is given back before the workers are forked: it runs nothing of Python when it ends.
+    """Runs uWSGI, yields its port, and ends it with SIGTERM."""
+    # The master runs no Python code at its end, so it releases its number before it forks the workers.
     after = "" if "--lazy-apps" in options else "ids.release_node()"
     (folder / "shop.py").write_text(WSGI.format(store=f"file:{folder}", after=after))
     command = ["uwsgi", "--http-socket=fd://{fd}", "--master", "--module=shop:app", "--need-app", GRACEFULLY, "--no-orphans"]
@@ -133,7 +133,7 @@ def uwsgi(options, folder):
 
 
 def ask(port):
-    """The answer to a request, and its status."""
+    """Returns the status of an answer, and its content."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
             return answer.status, json.load(answer)
@@ -142,14 +142,14 @@ def ask(port):
 
 
 def at_once(count, work):
-    """Does something in so many threads, and waits for all."""
+    """Calls `work` in `count` threads, and waits for all."""
     with ThreadPoolExecutor(count) as threads:
         for done in [threads.submit(work) for _ in range(count)]:
             done.result()
 
 
 def check(answers, folder):
-    """Every request was answered, no ID came twice, and the server that was told to end gave everything back."""
+    """Checks that every request was answered, that no ID repeats, and that the server has released every number after SIGTERM."""
     refused = [answer for status, answer in answers if status != 200]
     assert not refused, f"{len(refused)} of {len(answers)}: {refused[0]}"
     minted = [id for _, (_, _, _, ids) in answers for id in ids]
@@ -159,7 +159,7 @@ def check(answers, folder):
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_the_first_requests_of_a_server_are_answered(name, tmp_path):
-    # Counted are requests that were there before any worker was, which has leased its number when it begins to answer.
+    # The first requests arrive before any worker runs. A worker leases its number before it begins to answer.
     answers = []
     with serving(SERVERS[name], tmp_path) as port:
         at_once(FIRSTS, lambda: answers.append(ask(port)))
@@ -168,14 +168,14 @@ def test_the_first_requests_of_a_server_are_answered(name, tmp_path):
 
 
 def ask_until_all_answer(port, count, answers):
-    """Asks, so many at once, until every worker has answered."""
+    """Sends `count` requests at once, until every worker has answered."""
     until = time.monotonic() + 120
     while len({pid for _, (pid, *_) in answers}) < WORKERS and time.monotonic() < until:
         at_once(count, lambda: answers.append(ask(port)))
 
 
 def check_workers(answers, folder):
-    """Checks the answers, and that every worker has answered with a number of its own."""
+    """Checks the answers, and that every worker has answered with its own number."""
     check(answers, folder)
     workers = {pid: node for _, (pid, _, node, _) in answers}
     assert len(set(workers.values())) == len(workers) == WORKERS
@@ -190,8 +190,8 @@ def test_uwsgi(mode, tmp_path):
 
 
 def test_the_first_request_of_each_forked_worker_is_answered(tmp_path):
-    # Counted are first calls after a fork: of each worker's generator, which the server opened before it forked, on the thread of
-    # the worker's running loop.
+    # The server opens the generator before it forks. The test counts each worker's first call, on the thread of its running
+    # loop.
     answers = []
 
     def firsts():
@@ -200,7 +200,7 @@ def test_the_first_request_of_each_forked_worker_is_answered(tmp_path):
     def ask_until_all():
         until = time.monotonic() + 240
         while firsts() < FIRSTS and time.monotonic() < until:
-            # A worker that ends closes connections which it has taken and not read from.
+            # A worker that ends closes connections that it has accepted but not read.
             with contextlib.suppress(ConnectionError):
                 answers.append(ask(port))
 
@@ -211,12 +211,12 @@ def test_the_first_request_of_each_forked_worker_is_answered(tmp_path):
 
 
 def test_a_snapshot_of_aws_lambda_is_noticed(tmp_path):
-    """The runtime calls what is registered once it has restored a snapshot; importing frazil registers it."""
+    """The runtime calls registered functions after it has restored a snapshot. Importing frazil registers `restored`."""
     code = f"""
 import frazil, snapshot_restore_py
 from frazil.uuid import uuid7
 
-def told(call):
+def outcome(call):
     try:
         return bool(call())
     except frazil.FrazilError as error:
@@ -225,9 +225,9 @@ def told(call):
 fixed = frazil.Snowflake("standard node=7 detached=true")
 local = frazil.Snowflake("standard", store="file:{tmp_path}")
 calls = [fixed.next, local.next, uuid7]
-before = [told(call) for call in calls]
+before = [outcome(call) for call in calls]
 for function, positional, named in snapshot_restore_py.get_after_restore():
     function(*positional, **named)
-print(before, [told(call) for call in calls])
+print(before, [outcome(call) for call in calls])
 """
     assert run(code) == "[True, True, True] ['COPIED', 'COPIED', True]\n"

@@ -1,4 +1,4 @@
-"""Random calls: each gives a result, or refuses with a class of frazil; nothing else, whatever the arguments are."""
+"""Random calls: whatever the arguments are, each call returns a result or raises an error of frazil."""
 
 import array
 import ctypes
@@ -18,11 +18,11 @@ from conftest import open_manual
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
 
-# 20,000 calls: each value is an argument of each call.
+# 20,000 calls, in which each value is an argument of each function.
 VALUES_IN_A_ROW, ROWS = 6, 100
 
 KNOWN = 1541815603606036480
-# No literal, which would be one of the random texts.
+# Not a literal, because hypothesis uses a program's literals as random texts.
 SECRET = uuid.uuid4().hex
 LAYOUTS = [frazil.Layout(text) for text in ("twitter", "sonyflake", "js53", "time:31@1h odd:1 sequence:12 most:17 epoch:0001-01-01")]
 NAMES = [
@@ -32,7 +32,7 @@ NAMES = [
 TEXTS = [
     "twitter", "leaf", "standard", "baidu", "nonsense", "memory", "env:NOWHERE", f"redis://me:{SECRET}@127.0.0.1:1/0", "postgresql://x", "file:", "manual",
     "system", "true", "error", "wait:5ms", "ahead:1s", "ahead", "wait", "zero", "random:16", "disposable", "1s", "10ms", "2025-01-01", "hostname", "hostname+1",
-    "time:41@1ms node:10 sequence:12 epoch:2025-01-01", "time:64@1ms sequence:1 epoch:1970-01-01", "decimal", "base62", "base32", "hex", "orders", "leaf worker=1",
+    "time:41@1ms node:10 sequence:12 epoch:2025-01-01", "time:64@1ms sequence:1 epoch:1970-01-01", "decimal", "base62", "base32", "hex", "check", "orders", "leaf worker=1",
     "twitter datacenter=1 worker=7", "1", str(KNOWN), "1ptWyK4WgZU", "017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "507f1f77bcf86cd799439011", "a\0b", "\ud800", "x" * 5000,
 ]  # fmt: skip
 NUMBERS = [
@@ -65,7 +65,7 @@ class Index:
 
 
 class Odd:
-    """Raises what it is asked for."""
+    """Raises an error from each special method."""
 
     def __index__(self):
         raise LookupError("odd")
@@ -89,7 +89,7 @@ def released():
     return view
 
 
-# Made anew for each call, which may write to them.
+# Made again for each call, because a call may write to them.
 MADE = [
     object, Index, Odd, list, dict, set, released, lambda: OddNumber(-7), lambda: OddNumber(10**30), lambda: io.BytesIO(bytes(64)).getbuffer(),
     lambda: array.array("q", [1, 2]), lambda: array.array("Q", [1]), lambda: array.array("i", [1]), lambda: bytearray(16), lambda: bytes(16),
@@ -121,7 +121,7 @@ OPTIONS = some.dictionaries(KEYS, VALUES, max_size=2)
 
 def opened(kind):
     def call(spec, value, options):
-        # What would be a folder, or a server that is far away, stays closed.
+        # Without `store`, no call creates a folder or contacts a server.
         safe = {key: given for key, given in options.items() if key != "store"} | {"detached": True}
         ids = kind(spec, timeout=0, **safe)
         assert ids.spec and repr(ids)
@@ -167,7 +167,7 @@ def formatted(id, form, _options):
 
 
 def of_generator(call):
-    """Calls of a generator whose clock the program sets: nothing waits, and no ID comes twice."""
+    """Wraps a call of a generator with a manual clock: the call does not wait, and IDs ascend."""
 
     def with_one(value, other, _options):
         ids = open_manual("twitter datacenter=1 worker=1 lag=1s")
@@ -229,7 +229,7 @@ def test_random_calls(values, options):
                 again = pickle.loads(pickle.dumps(error))
                 assert (type(again), str(again)) == (type(error), str(error))
             except LookupError as error:
-                # What an argument raises is its own.
+                # An argument's own exception is passed on.
                 assert error.args == ("odd",)
 
 

@@ -17,11 +17,11 @@ import numpy
 import pytest
 from conftest import STANDARD_EPOCH_MS, ascends, at, open_manual
 
-WIDTHS = {"decimal": 19, "base62": 11, "base32": 13, "hex": 16}
+WIDTHS = {"decimal": 19, "base62": 11, "base32": 13, "hex": 16, "check": 14}
 
 
 def in_new_process(code):
-    """Runs a program with this interpreter; its failure is the test's."""
+    """Runs a program with this interpreter. If it fails, the test fails."""
     environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, env=environment, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -34,7 +34,7 @@ def test_next_increases(node):
     minted = [mint() for _ in range(1000) for mint in (ids.next, ids, ids.__next__)]
     after = datetime.now(UTC)
     assert ascends(minted)
-    # The defaults may stamp up to a second ahead, should the clock go back meanwhile.
+    # By default a generator may stamp up to a second ahead, if the clock goes back.
     for parts in map(ids.layout.decode, minted):
         assert parts.node == node
         assert before - timedelta(milliseconds=1) <= parts.time <= after + timedelta(seconds=1)
@@ -83,7 +83,7 @@ def test_iteration(node):
 
 def test_async_forms(node):
     async def main():
-        # A tick of 1 s: the constructor may not wait for it here, nor `next` for the one after.
+        # With a tick of 1 s, neither the constructor nor `next` may wait for the next tick in an event loop.
         line = "layout='time:31@1s node:10 sequence:1 epoch:2025-01-01' start=zero"
         while time.time() % 1 > 0.8:
             await asyncio.sleep(0.05)
@@ -94,7 +94,7 @@ def test_async_forms(node):
 
         ids = await frazil.Snowflake.aopen(line, node=node)
         minted = [await ids.anext() for _ in range(2)]
-        # These cannot all be of one tick.
+        # One tick does not have that many IDs.
         with pytest.raises(frazil.errors.WouldBlockError) as raised:
             for _ in range(100):
                 minted.append(ids.next())
@@ -113,7 +113,7 @@ def test_async_forms(node):
         minted += await ids.abatch(3)
         counting.cancel()
         assert ascends(minted)
-        assert turns > 10, "the loop went on while the calls waited"
+        assert turns > 10, "the loop ran while the calls waited"
 
         assert await ids.abatch(0) == []
         with pytest.raises(frazil.errors.WouldBlockError):
@@ -127,7 +127,7 @@ def test_async_forms(node):
 def test_a_loop_is_held_up_for_2_ms_at_most(node):
     async def main():
         ids = frazil.Snowflake("standard", node=node)
-        # 4096 per ms: the whole would take a quarter of a second, in waits of less than 1 ms each.
+        # At 4096 IDs per ms, the whole fill would take a quarter of a second, in waits of less than 1 ms each.
         buffer = array.array("q", bytes(8 * 1_000_000))
         with pytest.raises(frazil.errors.WouldBlockError) as raised:
             ids.fill(buffer)
@@ -146,7 +146,7 @@ def test_new_text():
         assert texts == sorted(texts)
         assert ascends([frazil.parse_id(text, form) for text in texts])
         assert [frazil.format_id(frazil.parse_id(text, form), form) for text in texts] == texts
-        # A name that is no literal of a program.
+        # A name that is not a literal of the program.
         assert len(ids.text("".join(form))) == len(frazil.format_id(1, "".join(form))) == width
     with pytest.raises(TypeError):
         ids.text()
@@ -160,7 +160,7 @@ def test_min_max(node):
     time = ids.layout.decode(id).time
     layout = ids.layout
     assert layout.min_id(time) <= id <= layout.max_id(time)
-    # Half a millisecond later is the same tick, and so is another zone's name for the instant.
+    # Half a millisecond later, and in another time zone, it is still the same tick.
     later = (time + timedelta(microseconds=500)).astimezone(timezone(timedelta(hours=5, minutes=45)))
     assert layout.min_id(later) == layout.min_id(time)
     assert layout.max_id(time) + 1 == layout.min_id(time + timedelta(milliseconds=1))
@@ -341,7 +341,7 @@ def test_environment(monkeypatch, node):
     ids = frazil.Snowflake("leaf worker=env:FRAZIL_TEST_WORKER")
     assert ids.fields == {"worker": node}
     assert ids.spec == "leaf worker=env:FRAZIL_TEST_WORKER"
-    # Any option, and nothing is read.
+    # With any option, FRAZIL is not read.
     with pytest.raises(frazil.errors.NodeMissingError):
         frazil.Snowflake(start="zero")
 
@@ -387,7 +387,7 @@ def test_EXHAUSTED_says_how_many_are_written_and_what_lets_a_burst_through():
     written = refused.value.written
     assert 0 < written < len(buffer) and str(refused.value).endswith(f"; {written} of the burst are written")
     assert "give exhausted=wait, or give a longer lag=D" in str(refused.value)
-    # A batch gives nothing.
+    # A batch returns nothing.
     with pytest.raises(frazil.errors.ExhaustedError) as refused:
         frazil.Snowflake(line).batch(len(buffer))
     assert refused.value.written == 0 and "written" not in str(refused.value)

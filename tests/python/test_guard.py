@@ -1,4 +1,4 @@
-"""One fixed number in every worker of a server, as it happens: one worker issues from it, and all others are told so."""
+"""One fixed number in every worker of a server: one worker issues from it, and all others get NODE_IN_USE."""
 
 import contextlib
 import datetime
@@ -12,7 +12,7 @@ import pytest
 from test_frameworks import ask, running
 
 WORKERS = 4
-# Sequences that begin at 0: two workers of one tick surely repeat.
+# Sequences begin at 0, so two workers that mint in the same tick repeat IDs.
 APP = """
 import json, os, time, frazil
 ids = frazil.Snowflake("standard", node=1, start="zero", shared={shared})
@@ -38,12 +38,12 @@ SERVERS = {
 
 @pytest.fixture(autouse=True)
 def scope(tmp_path, monkeypatch):
-    """A scope of each test: its processes meet each other, and no others."""
+    """Gives each test its own scope: its processes see each other's numbers, and no others."""
     monkeypatch.setenv("FRAZIL_GUARD_SCOPE", str(tmp_path))
 
 
 def answers(name, shared, folder):
-    """The answers of a server, once each of its workers has answered: the IDs or the refusal by process ID."""
+    """Asks a server until each worker has answered. Returns the IDs and the refusals, with their process IDs."""
     (folder / "shop.py").write_text(APP.format(shared=shared))
     issued, refused = [], {}
     with running([sys.executable, "-m", *SERVERS[name], "--log-level=warning", "shop:app"], folder) as port:
@@ -70,7 +70,7 @@ def test_one_worker_of_a_server_issues(name, tmp_path):
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_shared_workers_repeat(name, tmp_path):
-    """The control: what the guard prevents."""
+    """The control: the duplicates that the guard prevents."""
     issued, refused = answers(name, True, tmp_path)
     assert not refused and len({pid for pid, _ in issued}) == WORKERS
     minted = [id for _, ids in issued for id in ids]
@@ -79,7 +79,7 @@ def test_shared_workers_repeat(name, tmp_path):
 
 @contextlib.contextmanager
 def holder(spec, said="print(ids.next(), flush=True); input()"):
-    """A process that has issued from a number, until it is let go."""
+    """Runs a process that issues from a number and holds it until the block ends."""
     program = f"import frazil; ids = frazil.Snowflake({spec!r}); {said}"
     process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -99,7 +99,7 @@ def test_a_command_beside_a_server_may_open_but_not_issue():
             pytest.raises(frazil.errors.NodeInUseError, match=f"process {server.pid} .*python"),
         ):
             ids.next(timeout=0.1)
-    # As a server that is restarted: it waits for what is still ending.
+    # Like a restarted server: the open waits for the process that is still ending.
     with frazil.Snowflake("standard", node=901) as ids:
         assert ids.next() > 0
 
@@ -109,7 +109,7 @@ def test_options_of_the_guard():
         for options in ({"shared": True}, {"namespace": "shop"}, {"detached": True}):
             with frazil.Snowflake("standard", node=902, **options) as ids:
                 assert ids.next() > 0
-        # One promise within a process: its handles on a number agree.
+        # All handles of a process on one number must have the same options.
         with pytest.raises(frazil.errors.ConflictError, match="shared=true"):
             frazil.Snowflake("standard", node=902)
 

@@ -21,7 +21,7 @@ NOT_AN_INSTANT = [None, 0, 1.5, "2025-01-01", datetime(2025, 1, 1)]
 
 
 def by_threads(make):
-    """The IDs that threads make at once, each thread's in its order."""
+    """Returns the IDs that threads make at once, each thread's in order."""
     made = []
     threads = [threading.Thread(target=lambda: made.append([make() for _ in range(5000)])) for _ in range(4)]
     for thread in threads:
@@ -187,7 +187,7 @@ except TypeError as error:
 
 
 def test_an_object_of_another_library_is_not_made_as_a_uuid():
-    """One of a class with another base is more than its slots: this one would have no numbers behind it."""
+    """An instance of a class with another base is larger than its slots, and would have no numbers."""
     done = subprocess.run([sys.executable, "-c", POSING_CLASS], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "No constructor defined" in done.stdout or "cannot create" in done.stdout, done.stdout
@@ -228,6 +228,6 @@ def test_interop_after_fork():
     assert objects[0].random == objects[-1].random, "the parent keeps its own"
     assert len({each.random for each in objects}) == 21
     assert all(a < b for a, b in zip(first, second, strict=True))
-    assert first[-1] > second[0], "the parent goes on where it was"
-    # The bits below the time: no child has another's.
+    assert first[-1] > second[0], "the parent continues from its last ID"
+    # No two children have the same bits below the time.
     assert len({each.int & (1 << 62) - 1 for each in first + second + random}) == 3 * len(made)

@@ -1,4 +1,4 @@
-"""Leased node numbers: how they stand, who gives them back, and who shares them."""
+"""Leased node numbers: their state, their release, and sharing them."""
 
 import asyncio
 import contextlib
@@ -21,28 +21,28 @@ import frazil
 import pytest
 from conftest import ascends, open_manual
 
-# A number that is held is told after 1.5 x renew. A busy machine may keep the thread that extends a lease from running for a second.
+# A process finds out after 1.5 x renew whether another one holds a number. On a busy machine, the renewing thread may be delayed by 1 s.
 QUICK = {"window": "4s", "renew": "1s", "rollback": "error"}
-# A call to the store that blocks does so for 5 s, and one that does not returns well before that, even on a busy machine.
+# A blocking call to the store takes 5 s. A call that does not block returns much earlier, even on a busy machine.
 SLOW = {"window": "32s", "renew": "8s"}
 NOT_BLOCKED_S = 2.5
 TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'"
 
 
 def slots(folder, namespace="default"):
-    """The state of each node number in a file store: "held" or "free"."""
-    told = {}
+    """Returns the state of each node number in a file store: "held" or "free"."""
+    states = {}
     for path in (folder / namespace).iterdir():
         if path.name.isdigit():
             bytes = path.read_bytes()
             halves = [struct.unpack_from("<QI", bytes, at + 24) + (at + 36,) for at in (0, 4096)]
             _, length, start = max(halves)
-            told[int(path.name)] = bytes[start : start + length].split()[1].decode()
-    return told
+            states[int(path.name)] = bytes[start : start + length].split()[1].decode()
+    return states
 
 
 def in_time(condition, seconds=60):
-    """Waits for a condition, and returns whether it came true."""
+    """Waits for a condition, and returns whether it became true."""
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
         time.sleep(0.01)
@@ -51,20 +51,20 @@ def in_time(condition, seconds=60):
 
 @contextlib.contextmanager
 def silenced(folder, namespace):
-    """A file store that does not answer: another holds the lock of the namespace's folder."""
+    """Keeps a file store from answering, by the lock of the namespace's folder."""
     with open(folder / namespace / ".lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def start(code, **more):
-    """A program of this interpreter, whose output is read."""
+    """Starts a program with this interpreter, and captures its output."""
     environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment, **more)
 
 
 def run(code, expected=0):
-    """Runs a program of this interpreter."""
+    """Runs a program with this interpreter."""
     program = start(code)
     printed, _ = program.communicate(timeout=120)
     assert program.returncode == expected
@@ -102,7 +102,7 @@ def test_lease_info(store, tmp_path, namespace):
         frazil.Snowflake(TWO, store="memory", namespace=namespace, lease="disposable", detached=True)
 
 
-def test_lease_close_gives_back(store, tmp_path):
+def test_lease_close_releases(store, tmp_path):
     ids, other = [frazil.Snowflake("standard", store=store, namespace="close") for _ in range(2)]
     node = ids.node
     assert other.node == node
@@ -126,7 +126,7 @@ def test_lease_close_gives_back(store, tmp_path):
     gc.collect()
     assert in_time(lambda: set(slots(tmp_path, "drop").values()) == {"free"})
 
-    # A destructor may run while an exception is on its way, which stays what it is.
+    # A destructor that runs during an exception does not change the exception.
     def raises():
         ids = frazil.Snowflake("standard", store=store, namespace="raise")
         return ids.next() / 0
@@ -158,7 +158,7 @@ def test_lease_close_gives_back(store, tmp_path):
         "threading.Thread(target=lambda: (time.sleep(0.3), ids.next())).start()",
     ],
 )
-def test_the_interpreters_exit_gives_back(store, tmp_path, end):
+def test_the_interpreters_exit_releases_the_number(store, tmp_path, end):
     program = start(
         f"import frazil, threading, time\nids = frazil.Snowflake('standard', store={store!r}, namespace='exit')\nids.next()\n{end}",
         stderr=subprocess.PIPE,
@@ -168,7 +168,7 @@ def test_the_interpreters_exit_gives_back(store, tmp_path, end):
     assert list(slots(tmp_path, "exit").values()) == ["free"]
 
 
-def test_the_exit_of_a_child_gives_nothing_of_its_parents_back(store, tmp_path):
+def test_the_exit_of_a_child_releases_nothing_of_its_parents(store, tmp_path):
     ids = frazil.Snowflake("standard", store=store, namespace="child")
     first = ids.next()
     run(f"""
@@ -217,7 +217,7 @@ sys.stdin.read()
     assert (ids.node, ids.lease.node) == (7, 7)
     assert ids.next() > last
 
-    # A holder that was killed gives nothing back: its bound is waited for.
+    # A killed holder releases nothing, so the next open waits for its bound.
     killed = start(
         f"import frazil, time\nids = frazil.Snowflake('standard node=9', store={store!r}, **{QUICK!r})\n"
         "print(ids.next(), flush=True)\ntime.sleep(60)"
@@ -273,7 +273,7 @@ def test_lease_errors(store, tmp_path, namespace):
         with pytest.raises(BlockingIOError):
             listening.accept()
 
-    # Nobody listens on a port that is only held.
+    # The port is only reserved, so no server listens on it.
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{held.getsockname()[1]}"
@@ -290,7 +290,7 @@ def test_lease_errors(store, tmp_path, namespace):
     full = [frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK) for _ in range(2)]
     with pytest.raises(frazil.errors.NoFreeNodeError, match="all 2 node numbers"):
         frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK)
-    # Whoever gave his number back finds another has it, and is told why; once it is free, the next use has it.
+    # While another owner has the released number, calls fail and name the reason. Once the number is free, the next call leases it again.
     full[0].release_node()
     thief = frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK)
     with pytest.raises(frazil.errors.LeaseExhaustedError, match="all 2 node numbers") as raised:
@@ -306,7 +306,7 @@ def test_lease_errors(store, tmp_path, namespace):
     assert in_time(again)
     assert in_time(lambda: full[0].lease.healthy and full[0].lease.last_error is None)
 
-    # At the bound with the store away.
+    # The store is unreachable when the bound is reached.
     ids = frazil.Snowflake("standard", store=store, namespace="away", **QUICK)
     (tmp_path / "away").rename(tmp_path / "gone")
     (tmp_path / "away").write_text("in the way")
@@ -349,7 +349,7 @@ def test_a_store_does_not_hold_up_a_loop(store, tmp_path):
         counting.cancel()
         assert turns > 10
 
-    # It takes connections, and never answers.
+    # This server accepts connections but never answers.
     with socket.create_server(("127.0.0.1", 0)) as listening:
         asyncio.run(main())
 
@@ -370,12 +370,12 @@ def test_the_gil_is_free_while_a_store_is_waited_for():
         frazil.Snowflake("standard", store=f"redis://127.0.0.1:{listening.getsockname()[1]}", window="3s", renew="1s", rollback="error")
     done = True
     counting.join()
-    # Whoever held it would let nobody else have a turn, but for the first and the last.
+    # If the call held the GIL, another thread would run only before and after it.
     assert turns > 3
 
 
 def test_fork_leases_anew(store, tmp_path):
-    """Parent and children mint at once from what the parent opened."""
+    """The parent and its children mint at once from the handle that the parent opened."""
     run(f"""
 import frazil, os, json
 ids = frazil.Snowflake("standard", store={store!r})
@@ -412,7 +412,7 @@ for node, _, minted in answers:
 
 
 def test_a_forked_child_waits_for_a_busy_store_as_an_opener_does(store, tmp_path):
-    """With many children, or on a busy machine, others are first for longer than an extension may take."""
+    """With many children, or on a busy machine, a child may wait longer for the store than an extension may take."""
     run(f"""
 import fcntl, frazil, logging, os, pathlib, time
 logging.basicConfig(filename={str(tmp_path / "log")!r}, format="%(process)d %(message)s")
@@ -424,7 +424,7 @@ with open(lock) as held:
     fcntl.flock(held, fcntl.LOCK_EX)
     child = os.fork()
     if child == 0:
-        held = None  # the parent's to give back
+        held = None  # only the parent releases the lock
         os.write(begins, b"x")
         status = 1
         try:
@@ -461,7 +461,7 @@ def test_multiprocessing(store, tmp_path, method):
     INHERITED = frazil.Snowflake("standard", store=store)
     INHERITED.next()
     context = multiprocessing.get_context(method)
-    # As a program's own: with a handler in Python a worker that is about to wait misses the signal by which the pool ends it.
+    # The default handler, as in a plain program: with a handler in Python, a worker that is about to wait misses the signal that ends it.
     with context.Pool(3, signal.signal, (signal.SIGTERM, signal.SIG_DFL)) as pool:
         if method == "fork":
             waiting = [pool.apply_async(mint_inherited, (2000,)) for _ in range(12)]
@@ -490,7 +490,7 @@ def app(environ, respond):
 
 def test_gunicorn(store, tmp_path):
     (tmp_path / "shop.py").write_text(APP.format(store=store))
-    # The port is handed over, not closed and then reused.
+    # The server inherits the listening socket, so no other process can take the port.
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port, handed = listening.getsockname()[1], listening.fileno()
         command = [sys.executable, "-m", "gunicorn", "--preload", "--workers=3", f"--bind=fd://{handed}", "--log-level=warning", "shop:app"]
@@ -518,7 +518,7 @@ def test_gunicorn(store, tmp_path):
     assert all(workers[pid] == node for pid, node, _ in answers)
     minted = [id for _, _, minted in answers for id in minted]
     assert len(set(minted)) == len(minted) == 500 * len(answers)
-    # The master and the workers have given back what they had.
+    # The master and the workers have released their numbers.
     assert set(slots(tmp_path, "web").values()) == {"free"} and set(workers.values()) < set(slots(tmp_path, "web")), slots(tmp_path, "web")
 
 

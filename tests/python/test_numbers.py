@@ -23,7 +23,7 @@ FOUR = "layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01'"
 
 
 def in_time(condition, seconds=60):
-    """Waits for a condition, and returns whether it came true."""
+    """Waits for a condition, and returns whether it became true."""
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
         time.sleep(0.005)
@@ -31,12 +31,12 @@ def in_time(condition, seconds=60):
 
 
 def start(code):
-    """A program of this interpreter, whose output is read."""
+    """Starts a program with this interpreter, and captures its output."""
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
 
 
 def run(code):
-    """Runs a program of this interpreter."""
+    """Runs a program with this interpreter."""
     program = start(code)
     printed, _ = program.communicate(timeout=120)
     assert program.returncode == 0
@@ -51,7 +51,7 @@ def refused(kind, call, *says):
 
 
 def swappable(path):
-    """A store's folder for which another can be put."""
+    """Makes a store's folder that `swap` can replace."""
     first = path.with_suffix(".first")
     first.mkdir()
     path.symlink_to(first)
@@ -59,14 +59,14 @@ def swappable(path):
 
 
 def swap(path, other):
-    """Puts another folder, or a file, where a store's folder was; at once, as a thread may be fetching."""
+    """Replaces a store's folder with another folder or a file, atomically, because a thread may be fetching."""
     new = path.with_suffix(".new")
     new.symlink_to(other)
     new.rename(path)
 
 
 def take_away(path):
-    """A file stands where a store's folder was."""
+    """Replaces a store's folder with a file."""
     file = path.with_suffix(".file")
     file.write_text("not a folder")
     swap(path, file)
@@ -74,7 +74,7 @@ def take_away(path):
 
 @contextlib.contextmanager
 def silent_server():
-    """The URL of a store that takes connections, and never answers."""
+    """Yields the URL of a store that accepts connections but never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"redis://127.0.0.1:{listening.getsockname()[1]}/0"
 
@@ -85,7 +85,7 @@ def test_segment(namespace):
     assert (orders.prepared, orders.last_error) == (100, None)
     assert [orders.next(), orders(), next(orders), orders.__next__()] == [1000, 1001, 1002, 1003]
     assert orders.batch(7) == list(range(1004, 1011))
-    # A tenth is used: the next range is on its way.
+    # After a tenth of the range, the next range is fetched.
     assert in_time(lambda: orders.prepared >= 100)
     assert (orders.batch(0), orders.fill(array.array("q"))) == ([], 0)
     words, table = array.array("q", bytes(8 * 300)), numpy.zeros((4, 10), dtype=numpy.int64)
@@ -96,7 +96,7 @@ def test_segment(namespace):
     assert orders.spec == frazil.Segment(f"orders start=1000 step=100 namespace={namespace} store=memory").spec
     assert repr(orders) == f"Segment({orders.spec})"
 
-    # Another handle, opened from the line: ranges of its own.
+    # Another handle, opened from the line, draws its own ranges.
     other = frazil.Segment(orders.spec)
     mine, theirs = [], []
     for _ in range(50):
@@ -117,7 +117,7 @@ def test_segment_stores(tmp_path):
     numbers = segment.batch(2_000)
     assert {number % 2 for number in numbers} == {0, 1}
     assert segment.last_error is None
-    # The same stores as one text, with the same offsets; another order would be another store's numbers.
+    # The same stores as one text, with the same offsets. In another order, each store would have another store's numbers.
     again = frazil.Segment("orders", store=" ".join(stores), offset=(1, 2), step=10)
     numbers += again.batch(100)
     refused(frazil.errors.SegmentMismatchError, lambda: frazil.Segment("orders", store=stores, offset=[2, 1]).batch(10_000), "offset")
@@ -194,7 +194,7 @@ def test_segment_errors(tmp_path, namespace, monkeypatch):
     refused(frazil.errors.SpecError, lambda: frazil.Segment("orders store=memory", store="memory"), "store is given twice")
     refused(frazil.errors.SpecError, lambda: frazil.Tickets("photos", store="memory"), "two stores")
     refused(frazil.errors.SpecError, lambda: frazil.Tickets("photos", store=both, step=2), "step")
-    # FRAZIL configures generators alone.
+    # FRAZIL configures only generators.
     monkeypatch.setenv("FRAZIL", "standard node=1")
     refused(frazil.errors.SpecError, frazil.Segment, "tag")
     refused(frazil.errors.SpecError, frazil.Tickets, "tag")
@@ -222,12 +222,12 @@ def test_segment_errors(tmp_path, namespace, monkeypatch):
             "no number arrived within 2",
         )
 
-    # A backup of the store's folder is put back.
+    # The store's folder is restored from a backup.
     folder, backup = swappable(tmp_path / "back"), tmp_path / "backup"
     segment = frazil.Segment("orders", store=f"file:{folder}", step=100, wait="2s")
     shutil.copytree(folder, backup)
     before = segment.batch(20)
-    # The next range is there, and the thread at rest: no write is under way.
+    # Once the next range is prefetched, the thread is idle, so no write is in progress.
     while segment.prepared == 0:
         time.sleep(0.001)
     swap(folder, backup)
@@ -258,7 +258,7 @@ print(json.dumps(orders.batch(10_000) + [orders.next() for _ in range(5_000)]))
     assert all(ascends(mine) for mine in minted)
     assert len(set().union(*minted)) == 45_000
 
-    # A child takes nothing that its parent has prepared, though both go on at once.
+    # A child does not take its parent's prefetched numbers, even though both continue at once.
     answers = run(f"""
 import frazil, json, os
 orders = frazil.Segment("orders", store={store!r}, namespace="fork", step=50)
@@ -419,7 +419,7 @@ def test_a_ring_over_a_lease(tmp_path, namespace):
     after = {ids.layout.decode(id).node for id in ids.batch(5_000)}
     assert before not in after
 
-    # close(), a with block, dropping, and the end of the process give the number back.
+    # close(), a with block, dropping the ring, and the end of the process release the number.
     for space, code in {
         "close": "ids = opened(); ids.next(); ids.close()",
         "with": "with opened() as ids: ids.next()",
@@ -429,7 +429,7 @@ def test_a_ring_over_a_lease(tmp_path, namespace):
         run(f"import frazil\ndef opened(): return frazil.Buffered('game', store={store!r}, namespace={space!r}, size=100)\n{code}")
         assert set(slots(space).values()) == {"free"}, space
 
-    # A forked child leases a number of its own, and gives it back; its parent's stays.
+    # A forked child leases and releases its own number. Its parent keeps its own.
     run(f"""
 import frazil, os
 ids = frazil.Buffered("game", store={store!r}, namespace="fork", size=100)
@@ -600,7 +600,7 @@ def test_numbers_of_wrong_types(namespace):
         frazil.Numbers.next(frazil.Snowflake("standard node=1", detached=True))
     with pytest.raises(AttributeError):
         orders.layout  # noqa: B018
-    # All that, and not one number was spent.
+    # The refused calls have spent no number.
     assert orders.next() == 1
 
 

@@ -1,4 +1,4 @@
-"""The wheel: its stubs, its metadata, and that it is what these tests run against."""
+"""The wheel: its stubs and metadata, and the check that these tests run against it."""
 
 import json
 import os
@@ -19,7 +19,7 @@ CHECKERS = {"mypy": ["mypy", "--strict", "--cache-dir=."], "pyright": ["pyright"
 
 def test_stubs(tmp_path):
     allowlist = Path(__file__).with_name("stubtest_allowlist.txt")
-    # What the extras need is not here: its types are Any, which the first of two overloads takes.
+    # The packages of the extras are not installed, so their types are Any, which matches the first of two overloads.
     (tmp_path / "mypy.ini").write_text("[mypy]\nignore_missing_imports = True\ndisable_error_code = overload-cannot-match\n")
     command = [sys.executable, "-m", "mypy.stubtest", "frazil", "--allowlist", str(allowlist), "--mypy-config-file", "mypy.ini"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=300)
@@ -28,7 +28,7 @@ def test_stubs(tmp_path):
 
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_types_in_use(checker, tmp_path):
-    """The program that each checker must accept, and the examples of all documents."""
+    """Each checker must accept the program, and the examples of all documents."""
     shutil.copy(Path(__file__).with_name("typed_usage.py"), tmp_path)
     for document in DOCUMENTS:
         name = "_".join(document.relative_to(ROOT).with_suffix("").parts).lower()
@@ -51,9 +51,9 @@ def test_installed():
 
 
 def test_the_command(tmp_path):
-    """The script and the module are the same command: its output, its errors, its exit status."""
+    """The script and the module have the same output, errors and exit status."""
     store = f"file:{tmp_path}/store"
-    # A process that is not ours holds a number; it ends before the listing is read.
+    # Another process leases a number, and ends before the listing is read.
     hold = "import frazil, sys; ids = frazil.Snowflake('game', server=4711, store=sys.argv[1]); ids.next(); ids.close()"
     subprocess.run([sys.executable, "-c", hold, store], check=True, cwd=tmp_path, timeout=60)
     script = Path(sys.executable).with_name("frazil")
@@ -67,25 +67,28 @@ def test_the_command(tmp_path):
         assert (slot["node"], slot["state"]) == (4711, "free")
         refused = run("nodes", "nowhere")
         assert (refused.returncode, refused.stdout) == (1, "")
-        assert refused.stderr.startswith("frazil: SPEC: ")
+        assert refused.stderr.startswith("error[SPEC]: ")
         assert run("sql", "postgresql", "twitter").stdout.startswith(f"-- frazil {frazil.__version__}: functions for PostgreSQL")
         assert run("nodes").returncode == 2
         assert run("--version").stdout == f"frazil {frazil.__version__}\n"
 
 
+CLOSED = "error[OUTPUT]: the output cannot be written: it is closed\n  https://github.com/frazil/frazil/blob/main/docs/errors.md#output\n"
+
+
 def test_the_command_without_an_output_or_with_a_directory_as_input(tmp_path):
-    """Python leaves a closed output closed. A directory as input is refused by Python itself, whatever it runs."""
+    """Python leaves a closed output closed. Python itself refuses a directory as input."""
     script = Path(sys.executable).with_name("frazil")
     for command in ([script], [sys.executable, "-m", "frazil"]):
         closed = subprocess.run(
             ["sh", "-c", 'exec "$@" >&-', "sh", *command, "layouts"], check=False, stderr=subprocess.PIPE, text=True, timeout=60
         )  # fmt: skip
-        assert (closed.returncode, closed.stderr) == (1, "frazil: OUTPUT: the output cannot be written: it is closed\n")
+        assert (closed.returncode, closed.stderr) == (1, CLOSED)
     folder = os.open(tmp_path, os.O_RDONLY)
-    told = [
+    results = [
         subprocess.run([*command], check=False, capture_output=True, text=True, stdin=folder, timeout=60)
         for command in ([script, "decode", "twitter"], [sys.executable, "-c", "pass"])
     ]
     os.close(folder)
-    assert [done.returncode for done in told] == [1, 1]
-    assert all("<stdin> is a directory, cannot continue" in done.stderr for done in told), told
+    assert [done.returncode for done in results] == [1, 1]
+    assert all("<stdin> is a directory, cannot continue" in done.stderr for done in results), results

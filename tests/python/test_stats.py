@@ -12,13 +12,13 @@ import frazil
 
 
 def run(program, **more):
-    """Runs a program on its own; what it prints."""
+    """Runs a program in a new process; returns its output."""
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120, env=os.environ | more)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines(), done.stderr
 
 
-def test_what_is_issued_is_counted():
+def test_issued_ids_are_counted():
     ids = frazil.Snowflake("standard", store="memory", namespace="py-counted")
     ids.next(), ids(), next(ids), ids.batch(97)
     threads = [threading.Thread(target=lambda: [ids.next() for _ in range(2_000)]) for _ in range(4)]
@@ -50,10 +50,10 @@ def test_the_table_names_every_value():
 
 EVENTS = """
 import logging, sys, time, frazil
-told = []
+records = []
 class Handler(logging.Handler):
     def emit(self, record):
-        told.append(record)
+        records.append(record)
         # A handler may call frazil.
         frazil.stats()
 log = logging.getLogger("frazil")
@@ -63,10 +63,10 @@ log.propagate = False
 def until(name, count=1):
     end = time.monotonic() + 60
     while True:
-        found = [record for record in told if record.event == name]
+        found = [record for record in records if record.event == name]
         if len(found) >= count:
             return found
-        assert time.monotonic() < end, [record.event for record in told]
+        assert time.monotonic() < end, [record.event for record in records]
         time.sleep(0.01)
 """
 
@@ -75,7 +75,7 @@ def test_events_are_records_of_the_log():
     program = (
         EVENTS
         + """
-ids = frazil.Snowflake("standard", store="memory", namespace="told")
+ids = frazil.Snowflake("standard", store="memory", namespace="records")
 [taken] = until("lease.taken")
 print(taken.levelname, taken.name, taken.fields["namespace"], taken.fields["node"] == str(ids.node), "is leased" in taken.getMessage())
 manual = frazil.Snowflake("standard", node=1, clock="manual", rollback="error", detached="true")
@@ -99,14 +99,14 @@ print(manual.stats().rollbacks, manual.stats().largest_rollback_seconds, manual.
 """
     )
     assert run(program)[0] == [
-        "INFO frazil told True True",
+        "INFO frazil records True True",
         "WARNING {'node': '1', 'back_ms': '3000', 'rollback': 'error'}",
         "WARNING 2094-09-07T15:47:35.552Z",
         "1 3.0 5",
     ]
 
 
-def test_a_store_that_does_not_answer_is_told_of_and_mended(tmp_path):
+def test_a_silent_store_is_logged_and_its_return_too(tmp_path):
     program = (
         EVENTS
         + f"""
@@ -133,7 +133,7 @@ print(recovered.levelname, recovered.fields["since"] == failing.fields["since"],
     assert run(program)[0] == ["WARNING STORE_UNREACHABLE True True", "True", "INFO True 0"]
 
 
-def test_a_store_that_was_replaced_is_told_of(tmp_path):
+def test_a_replaced_store_is_logged(tmp_path):
     program = (
         EVENTS
         + f"""
@@ -148,7 +148,7 @@ print(until("store.changed")[0].levelname)
     assert run(program)[0] == ["WARNING"]
 
 
-def test_a_child_counts_and_tells_its_own(tmp_path):
+def test_a_child_counts_and_logs_its_own_events(tmp_path):
     program = (
         EVENTS
         + f"""
@@ -159,7 +159,7 @@ until("lease.taken")
 child = os.fork()
 if child == 0:
     before = ids.stats().issued, ids.stats().lease_node, frazil.stats()
-    told.clear()
+    records.clear()
     ids.batch(7)
     [taken] = until("lease.taken")
     ok = before == (0, None, []) and ids.stats().issued == 7 and taken.fields["node"] == str(ids.node)
@@ -189,7 +189,7 @@ threading.Event().wait(0.2)
         assert run(program)[1] == ""
 
 
-def test_a_number_that_another_process_has_taken_is_told_of(tmp_path):
+def test_a_number_taken_by_another_process_is_logged(tmp_path):
     terms = {"store": f"file:{tmp_path / 'store'}", "window": "1s", "renew": "100ms", "rollback": "error"}
     program = (
         EVENTS
@@ -205,7 +205,7 @@ print(ids.node, ids.stats().leases_lost, len(until("lease.taken", 2)))
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as paused:
         node = int(paused.stdout.readline())
-        # Beyond its bound, as a machine that sleeps is.
+        # The process stops past its bound, as on a machine that sleeps.
         paused.send_signal(signal.SIGSTOP)
         try:
             with frazil.Snowflake("standard", node=node, **terms) as ids:
@@ -218,7 +218,7 @@ print(ids.node, ids.stats().leases_lost, len(until("lease.taken", 2)))
             paused.kill()
 
 
-def test_a_number_whose_record_was_removed_is_used_no_more(tmp_path):
+def test_a_number_whose_record_was_removed_is_no_longer_used(tmp_path):
     store = tmp_path / "store"
     terms = {"store": f"file:{store}", "window": "20s", "renew": "200ms", "node": 1}
     program = (
@@ -258,7 +258,7 @@ print(last)
     assert found["level"] == "warn" and all(part in found["text"] for part in (first, to, str(holder.pid), str(os.getpid()))), found
 
 
-def test_a_number_whose_record_is_corrupt_is_used_no_more(tmp_path):
+def test_a_number_whose_record_is_corrupt_is_no_longer_used(tmp_path):
     program = (
         EVENTS
         + f"""
@@ -305,7 +305,7 @@ print(os.waitpid(child, 0)[1])
     assert run(program)[0] == ["0"]
 
 
-def test_ctrl_c_while_a_start_is_told_of_ends_it(tmp_path):
+def test_ctrl_c_while_a_start_is_logged_ends_it(tmp_path):
     program = f"""
 import logging, os, signal, frazil
 terms = dict(node=3, store="file:{tmp_path / "store"}", window="60s", renew="1s", rollback="error")
@@ -327,12 +327,12 @@ except KeyboardInterrupt:
     assert run(program) == (["interrupted"], "")
 
 
-def test_what_a_record_calls_may_outlast_the_interpreter():
+def test_a_log_handler_may_outlast_the_interpreter():
     program = """
 import logging, sys, threading, time, types, frazil
 begun, ending = threading.Event(), threading.Event()
 class Slow(logging.Filter):
-    # A handler's own lock is waited for by the log.
+    # The log waits for a handler's own lock.
     def filter(self, record):
         begun.set()
         ending.wait()

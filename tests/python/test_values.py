@@ -1,4 +1,4 @@
-"""Values: equal, ordered, taken apart, copied, pickled; IDs and times in the forms that people have."""
+"""Values: equality, order, unpacking, copies, pickles; IDs and times in other forms."""
 
 import concurrent.futures
 import copy
@@ -32,7 +32,7 @@ def test_layouts_and_parts_are_values():
 
 
 def test_layouts_of_specs():
-    """A spec is understood as the constructor does, and nothing is opened."""
+    """`Layout.of` reads a spec like the constructor, but opens nothing."""
     assert frazil.Layout.of("twitter datacenter=1 worker=7") == TWITTER
     assert frazil.Layout.of("twitter", store="redis://127.0.0.1:1/0") == TWITTER
     own = "time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01"
@@ -112,12 +112,12 @@ def test_a_pickle_opens_the_same(tmp_path, node, namespace):
             again = pickle.loads(pickle.dumps(ids, protocol))
             assert type(again) is type(ids) and again.spec == ids.spec
             assert not set(again.batch(3)) & set(before)
-    # It is one generator: what one handle issues, the other does not.
+    # Both handles share one generator, so they issue different IDs.
     again = pickle.loads(pickle.dumps(fixed))
     assert fixed.next() < again.next() < fixed.next()
 
 
-def test_another_process_may_open_what_a_store_tells_apart(tmp_path):
+def test_another_process_may_open_a_pickled_handle_of_a_store(tmp_path):
     ids = frazil.Snowflake("standard", store=f"file:{tmp_path}")
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         theirs = pool.starmap(frazil.Snowflake.batch, [(ids, 100)] * 8)
@@ -155,14 +155,14 @@ def handles(node, namespace):
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_FORKED_where_a_pool_uses_a_handle(node, namespace, start):
-    """And not where its worker loads the task: there it would die, and nobody would get an answer."""
+    """The use raises the error, not the unpickling: that would end the pool's worker, and the call would get no answer."""
     for ids in handles(node, namespace):
         with multiprocessing.get_context(start).Pool(1) as pool:
             calls = [pool.apply_async(use, given) for use, given in [(ids.next, ()), (ids.batch, (3,)), (next, (ids,)), (ids, ())]]
             for call in calls:
                 with pytest.raises(frazil.errors.ForkedError, match="share a store"):
                     call.get(timeout=60)
-            # The handle comes back as one of this process.
+            # A handle that the worker sends back works in this process again.
             again = pool.apply(copy.copy, (ids,))
             assert type(again) is type(ids) and again.next() > 0
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context(start)) as pool:
@@ -193,7 +193,7 @@ def test_secrets_are_not_pickled(monkeypatch):
     named = frazil.Segment("orders", store="env:SHOP_STORE", namespace="named")
     pickled = pickle.dumps(named)
     assert b"env:SHOP_STORE" in pickled and pickle.loads(pickled).next() > 0
-    # A ring and tickets open without the store; a segment asks it.
+    # A ring and tickets open without the store. A segment's open contacts it.
     photos = frazil.Tickets("photos", store=["mysql://me:secret@127.0.0.1:1/a", "mysql://me:secret@127.0.0.1:1/b"])
     for _ in (1, 2):
         with pytest.raises(frazil.errors.SpecError, match="store=env:NAME") as raised:
@@ -227,7 +227,7 @@ def test_times_as_options(tmp_path):
         assert ids.layout.epoch == datetime(2025, 3, 1, tzinfo=UTC)
     with pytest.raises(frazil.errors.WrongTypeError, match="naive"):
         frazil.Snowflake("standard", node=1, epoch=datetime(2025, 3, 1))
-    # A missing one is a datetime, too.
+    # NaT, a missing time, is a datetime, too.
     for call in (TWITTER.min_id, frazil.uuid.uuid7, lambda time: frazil.Snowflake("standard", node=1, epoch=time)):
         with pytest.raises(frazil.errors.WrongTypeError, match="an aware datetime, not NaTType"):
             call(pandas.NaT)
@@ -272,7 +272,7 @@ def test_own_fields():
     assert frazil.Snowflake("leaf", worker=1, fields=None, detached=True).node == 1
     with pytest.raises(frazil.errors.SpecError, match="machine is given twice"):
         frazil.Snowflake(layout=layout, fields={"business": 3, "machine": 7}, machine=7)
-    with pytest.raises(frazil.errors.UnknownKeyError, match="fields: store is a key of its own, and no node field"):
+    with pytest.raises(frazil.errors.UnknownKeyError, match="fields: store is a key, and not a node field: pass store= instead"):
         frazil.Snowflake(layout=layout, fields={"store": "memory"})
     with pytest.raises(frazil.errors.UnknownKeyError):
         frazil.Snowflake("leaf", fields={"wroker": 1})

@@ -1,5 +1,7 @@
 """The files of cases in tests/vectors, which every language's suite reads."""
 
+import re
+
 import frazil
 import pytest
 from conftest import at, vectors
@@ -24,13 +26,18 @@ def test_texts():
     cases = vectors("texts")
     for case in cases["valid"]:
         number = int(case["id"])
-        for form in ("decimal", "base62", "base32", "hex"):
+        for form in ("decimal", "base62", "base32", "hex", "check"):
             assert frazil.format_id(number, form) == case[form]
             assert frazil.parse_id(case[form], form) == number
         assert frazil.parse_id(case["id"], "decimal") == number
     for case in cases["invalid"]:
         with pytest.raises(frazil.errors.IdInvalidError):
             frazil.parse_id(case["text"], case["format"])
+    for case in cases["spelled"]:
+        assert frazil.parse_id(case["text"], case["format"], prefix=case["prefix"]) == int(case["id"])
+    for case in cases["refused"]:
+        with pytest.raises(frazil.errors.IdInvalidError, match=re.escape(case["says"])):
+            frazil.parse_id(case["text"], case["format"], prefix=case["prefix"])
 
 
 def test_layouts():
@@ -123,10 +130,10 @@ def test_takeover(row):
     assert {**parts.fields, "sequence": parts.sequence} == row["fields"]
     walk(opened, row["steps"], row["system"])
 
-    told = frazil.Snowflake(row["spec"])
-    told.set_time(parts.time)
-    told.observe(last)
-    walk(told, row["steps"], row["system"])
+    observing = frazil.Snowflake(row["spec"])
+    observing.set_time(parts.time)
+    observing.observe(last)
+    walk(observing, row["steps"], row["system"])
 
 
 def test_error_table():
@@ -135,6 +142,6 @@ def test_error_table():
     for code, name, meaning in rows:
         kind = error_class(name)
         assert issubclass(kind, frazil.FrazilError)
-        assert (kind.code, kind.name, kind.__doc__, kind.__module__) == (code, name, meaning, "frazil.errors")
+        assert (kind.code, kind.name, kind.__doc__, kind.__module__) == (code, name, f"{code} {name}: {meaning}", "frazil.errors")
     assert issubclass(frazil.errors.WrongTypeError, TypeError)
     assert issubclass(frazil.errors.OutOfRangeError, ValueError)

@@ -1,4 +1,4 @@
-"""Waits end: by Ctrl-C, by `close`, by `timeout=`, by a cancelled task; and what a process gives back when it is told to end."""
+"""Waits end by Ctrl-C, by `close`, by `timeout=` and by a cancelled task. A process that ends by SIGTERM releases its numbers."""
 
 import array
 import asyncio
@@ -24,21 +24,21 @@ from conftest import ascends, open_manual
 from frazil import _async
 from test_lease import in_time, slots, start
 
-# What is waited for here comes after a minute or more, except that a file store which is silent is given up after 5 s.
+# Without an end, these waits last a minute or more. Only a wait for a silent file store fails after 5 s.
 AT_ONCE_S = 15
 HOURS = "layout='time:31@1h node:10 sequence:1 epoch:2025-01-01' exhausted=wait:2h start=zero store=memory"
 SLOW = {"window": "60s", "renew": "10s"}
 
 
 def used_up(**more):
-    """A generator whose next ID comes when the hour is over."""
+    """Opens a generator whose next ID comes after the end of the hour."""
     ids = frazil.Snowflake(HOURS, detached=True, namespace="hours", **more)
     ids.batch(2)
     return ids
 
 
 class Silence:
-    """Stores that do not answer, as long as this lives."""
+    """Stores that do not answer while this object lives."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -49,14 +49,14 @@ class Silence:
         return f"etcd://127.0.0.1:{self.held[-1].getsockname()[1]}"
 
     def generator(self, cls=frazil.Snowflake, **more):
-        """One whose file store answers no more; what is waited for is that it is told something."""
+        """Opens a generator whose file store stops answering: the next call to the store waits."""
         ids = cls("standard", store=f"file:{self.folder}", timeout=30, **SLOW, **more)
         self.held.append(open(self.folder / more.get("namespace", "default") / ".lock"))  # noqa: SIM115
         fcntl.flock(self.held[-1], fcntl.LOCK_EX)
         return ids
 
     def left_behind(self):
-        """A node number whose holder was killed: its bound lies a minute ahead."""
+        """Returns options of a node number whose holder ended without a release, with a bound a minute ahead."""
         code = (
             f"import frazil, os\nids = frazil.Snowflake('standard node=7', store='file:{self.folder}', **{SLOW})\nids.next()\nos._exit(0)"
         )
@@ -64,7 +64,7 @@ class Silence:
         return {"node": 7, "store": f"file:{self.folder}", **SLOW}
 
     def segment(self):
-        """One whose store answers no more once its first range is used up."""
+        """Opens a segment, takes its first range, and keeps its store from answering."""
         numbers = frazil.Segment("orders", store=f"file:{self.folder}", wait="60s", step=1, timeout=30)
         self.held.append(open(self.folder / "default~orders/.lock"))  # noqa: SIM115
         fcntl.flock(self.held[-1], fcntl.LOCK_EX)
@@ -91,7 +91,7 @@ def opens(cls, options):
 
 
 def of(ids, name, *arguments):
-    """A handle, a call on it, and the same call for an event loop."""
+    """Returns a handle, a call on it, and the same call for an event loop."""
     by_name = None if name == "fill" else f"a{name}"
     return (
         ids,
@@ -120,19 +120,19 @@ ASYNC = [name for name in WAITS if name != "fill"]
 
 
 def at_the_limit(name):
-    """Returns how a call ends at its limit. A segment is opened then, and its range comes later."""
+    """Returns the expected end of a call at its limit. A segment's open succeeds, and its range comes later."""
     if name == "segment-open":
         return contextlib.nullcontext()
-    # Who holds a given number is found in time, or not on a busy machine.
+    # Within its limit, an open finds the holder of the number, except on a busy machine.
     return pytest.raises((frazil.errors.WouldBlockError, frazil.errors.NodeInUseError) if name == "open" else frazil.errors.WouldBlockError)
 
 
 def main(name, folder):
-    """A program that waits, and says how that ended."""
+    """Runs as a program: waits, and prints how the wait ended."""
     _silence = Silence(Path(folder))
     _ids, call, _ = WAITS[name](_silence)
     try:
-        # A signal that comes before the call is told of in the same way.
+        # A signal before the call ends the program in the same way.
         print("ready", flush=True)
         call()
     except BaseException as error:  # noqa: BLE001
@@ -141,7 +141,7 @@ def main(name, folder):
 
 
 def ended(program, *signals):
-    """Sends signals to a program that waits, and returns what it prints, and after how long."""
+    """Sends signals to a program that waits. Returns its output, and how long it took."""
     assert program.stdout.readline() == "ready\n"
     time.sleep(0.3)
     since = time.monotonic()
@@ -166,7 +166,7 @@ def test_ctrl_c_interrupts(name, tmp_path):
         assert took < 4, "not when the store is given up"
 
 
-def test_a_signals_handler_may_raise_or_let_the_wait_go_on(tmp_path):
+def test_a_signals_handler_may_raise_or_continue_the_wait(tmp_path):
     raises = "import signal\ndef handler(*_): raise LookupError('mine')\nsignal.signal(signal.SIGUSR1, handler)"
     assert ended(waiting("next", tmp_path, raises), signal.SIGUSR1)[0] == "LookupError None\n"
     counts = "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: print('seen', flush=True))"
@@ -178,7 +178,7 @@ def test_a_signals_handler_may_raise_or_let_the_wait_go_on(tmp_path):
         assert program.stdout.readline() == "seen\n"
     program.send_signal(signal.SIGINT)
     assert program.communicate(timeout=100)[0] == "KeyboardInterrupt None\n"
-    # It may use, and close, what is waited for.
+    # A handler may use and close the handle that the call waits on.
     closes = "import signal\nmade = []\nof = test_waits.of\ntest_waits.of = lambda ids, *more: (made.append(ids), of(ids, *more))[1]\n"
     closes += "signal.signal(signal.SIGUSR1, lambda *_: made[0].close())"
     for name in ("next", "tickets-next", "ring-next"):
@@ -186,7 +186,7 @@ def test_a_signals_handler_may_raise_or_let_the_wait_go_on(tmp_path):
 
 
 def test_frazils_threads_leave_signals_to_the_programs(tmp_path):
-    # A handler runs on the thread that gets the signal, and uWSGI's ends Python there.
+    # A handler runs on the thread that gets the signal. uWSGI's handler ends Python on that thread.
     code = f"""
 import frazil, pathlib, signal
 ids = frazil.Snowflake("standard", store="file:{tmp_path}", timeout=30)
@@ -240,7 +240,7 @@ def test_timeout(name, limit, tmp_path):
     with at_the_limit(name) as raised:
         call(timeout=limit)
     took = time.monotonic() - since
-    # Where it is known that the next ID comes later than that, nobody waits for it.
+    # A call does not wait if the next ID certainly comes after its limit.
     is_known = name in ("next", "batch", "fill")
     assert (0.2 if limit and not is_known else 0) <= took < 4
     assert raised is None or str(raised.value).endswith(": use a longer timeout=, or none")
@@ -276,7 +276,7 @@ def test_async_waits_end(name, tmp_path):
             assert time.monotonic() - since < 4
 
     asyncio.run(main())
-    # The loop is gone; nothing waits for a thread of it.
+    # The loop is closed, and no thread of it is left.
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("asyncio")]
 
 
@@ -309,7 +309,7 @@ def test_every_loop_awaits_ids(loop, tmp_path):
 
 @pytest.mark.parametrize("loop", ["anyio-asyncio", "anyio-trio"])
 def test_cancelled_scopes_lose_no_wakeup(loop):
-    # 8 IDs in 10 ms: of 2000 calls that are cancelled at about the time of their answer, some get it.
+    # With 8 IDs in 10 ms, some of 2000 calls get an answer although they are cancelled at about that time.
     ids = frazil.Snowflake(
         "layout='time:39@10ms node:10 sequence:3 epoch:2025-01-01' start=zero store=memory namespace=scopes", detached=True
     )
@@ -370,7 +370,7 @@ def test_trio_cancels_what_waits(tmp_path):
 
 def test_trio_within_asyncio():
     done = []
-    # Opened here: in an event loop a busy machine may need more than the 2 ms that a constructor waits.
+    # Opened outside the event loop, because there a constructor waits only 2 ms, which may not suffice on a busy machine.
     outer, inner = used_up(), used_up()
 
     async def guest():
@@ -404,7 +404,7 @@ def test_a_coroutine_that_is_not_awaited_names_the_method(method):
             del coroutine
 
 
-def test_a_loop_that_nobody_knows_is_refused():
+def test_an_unknown_event_loop_is_refused():
     call = used_up().anext()
     with pytest.raises(frazil.errors.WouldBlockError, match="neither asyncio nor trio runs here"):
         call.send(None)
@@ -413,7 +413,7 @@ def test_a_loop_that_nobody_knows_is_refused():
 def test_gevents_pool_waits(tmp_path):
     guide = (Path(__file__).parents[2] / "docs/python.md").read_text()
     [sample] = re.findall(r"^```py\n(from gevent import .*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    # 2 IDs in 1 s: 10 of them take 4 s, also in a child, which leases a number with its first one.
+    # At 2 IDs in 1 s, 10 IDs take 4 s. A child takes as long, and leases a number with its first ID.
     code = f"""
 {sample.replace('"local"', repr(f"file:{tmp_path}"))}
 import gevent, os
@@ -450,8 +450,8 @@ print("anyio" in sys.modules, "asyncio" in sys.modules)
     assert start(code).communicate(timeout=60)[0] == "False False\n"
 
 
-def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
-    # Opened here, where that may take its time.
+def test_a_timeout_allows_a_wait_in_a_loop(tmp_path):
+    # Opened outside the event loop, where an open may wait.
     silence, hours = Silence(tmp_path), used_up()
 
     async def main():
@@ -486,7 +486,7 @@ def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
 
 
 def test_a_loop_waits_for_the_memory_however_late_its_thread_runs():
-    # With one number that is held, nothing but the limit ends the wait.
+    # The only number is held, so only the limit ends the wait.
     options = {"node": 1, "store": "memory", "namespace": "late", "detached": True}
 
     async def main():
@@ -523,7 +523,7 @@ def test_bad_timeouts():
     for wrong in ({"time_out": 1}, {"timeout": 1, "max": 2}):
         with pytest.raises(TypeError, match="only timeout="):
             ids.next(**wrong)
-    # All that, and nothing was closed or spent.
+    # The refused calls have closed and spent nothing.
     assert numbers.next() == 1
     for forever in (None, float("inf"), 1e300, 10**300, timedelta.max, 0, -0.0, 5):
         assert ids.next(timeout=forever) > 0 and numbers.next(timeout=forever) > 0
@@ -540,9 +540,9 @@ def test_many_calls_do_not_hold_a_loop(node):
             await asyncio.sleep(0.001)
             turns += 1
         assert len({task.result() for task in tasks}) == 64
-        assert turns > 20, "whoever waits in place holds the loop for a second"
+        assert turns > 20, "a call that waits in place would hold the loop for a second"
 
-        # Nobody knows when these end.
+        # It is not known when these calls can succeed.
         photos = frazil.Tickets("photos", store=silent, wait="1m")
         tasks = [asyncio.create_task(photos.anext()) for _ in range(2000)]
         since = time.monotonic()
@@ -560,9 +560,9 @@ def test_deadlines_count_from_the_call():
     async def main(store):
         tickets = frazil.Tickets("photos", store=store, wait="1s")
         since = time.monotonic()
-        told = await asyncio.gather(*(tickets.anext() for _ in range(60)), return_exceptions=True)
-        assert {type(error) for error in told} == {frazil.errors.SegmentExhaustedError}
-        # One after another they would take a minute, in an executor 5 or 10 s.
+        failures = await asyncio.gather(*(tickets.anext() for _ in range(60)), return_exceptions=True)
+        assert {type(error) for error in failures} == {frazil.errors.SegmentExhaustedError}
+        # One after another, these calls would take a minute; in an executor, 5 or 10 s.
         assert time.monotonic() - since < 4
 
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
@@ -586,13 +586,13 @@ def test_async_with(tmp_path):
             orders.next()
         with pytest.raises(TypeError, match="Segment"):
             await frazil.Numbers.aopen("orders", store=f"file:{tmp_path}")
-        # A handle lives as long as a call on it.
+        # A pending call keeps its handle alive.
         assert await frazil.Snowflake("standard", store=f"file:{tmp_path}", timeout=30).anext() > 0
 
     asyncio.run(main())
 
 
-def test_what_a_cancelled_open_got_is_given_back(tmp_path):
+def test_a_number_of_a_cancelled_open_is_released(tmp_path):
     async def main():
         for pause in [0, 0, 0.001, 0.002, 0.005, 0.01] * 5:
             task = asyncio.create_task(frazil.Snowflake.aopen("standard", store=f"file:{tmp_path}", namespace="cancelled"))
@@ -604,11 +604,11 @@ def test_what_a_cancelled_open_got_is_given_back(tmp_path):
             del task
 
     asyncio.run(main())
-    # A number that nobody came for is kept for 10 s.
+    # If the caller of an open has gone, its number is kept for 10 s.
     assert in_time(lambda: set(slots(tmp_path, "cancelled").values()) == {"free"})
 
 
-def test_a_loop_that_was_closed_meanwhile(tmp_path):
+def test_a_loop_that_was_closed_during_the_call(tmp_path):
     ids = used_up()
     for _ in range(20):
         loop = asyncio.new_event_loop()
@@ -664,9 +664,9 @@ def terminated(folder, before="", after="time.sleep(60)"):
     return program.returncode, said, list(slots(folder, "term").values())
 
 
-def test_sigterm_gives_back(tmp_path):
+def test_sigterm_releases_the_number(tmp_path):
     assert terminated(tmp_path) == (-signal.SIGTERM, "", ["free"])
-    # Also in the midst of a wait.
+    # The release also works during a wait.
     waits = "from test_waits import used_up\nused_up().next()"
     assert terminated(tmp_path, f"sys.path.insert(0, {os.path.dirname(__file__)!r})", waits) == (-signal.SIGTERM, "", ["free"])
     mine = "def mine(number, frame):\n    print('mine', number, frame is not None)\n    sys.exit(3)\nsignal.signal(signal.SIGTERM, mine)"
@@ -678,14 +678,14 @@ def test_sigterm_gives_back(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGTERM)", "sys.exit()"], ids=["sigterm", "exit"])
-def test_a_store_that_is_silent_keeps_no_number_of_another(end, tmp_path):
-    # There are many, so that it takes a while to give them back.
+def test_a_silent_store_does_not_keep_the_numbers_of_another(end, tmp_path):
+    # Many numbers, so that their release takes a while.
     code = f"""
 import fcntl, frazil, os, signal, sys
 os.makedirs("{tmp_path}/silent"), os.makedirs("{tmp_path}/well")
 stores = [("silent", "one")] + [("well", f"n{{at}}") for at in range(12)]
 ids = [frazil.Snowflake("standard", store=f"file:{tmp_path}/{{store}}", namespace=name, window="60s") for store, name in stores]
-# A number, which the interpreter's end does not close.
+# A file descriptor as an int, which the interpreter does not close at its end.
 fcntl.flock(os.open("{tmp_path}/silent/one/.lock", os.O_RDWR), fcntl.LOCK_EX)
 frazil.close_on_sigterm()
 {end}
@@ -697,7 +697,7 @@ frazil.close_on_sigterm()
     assert list(slots(tmp_path / "silent", "one").values()) == ["held"]
 
 
-def test_ctrl_c_does_not_interrupt_what_sigterm_gives_back(tmp_path):
+def test_ctrl_c_does_not_interrupt_the_release_on_sigterm(tmp_path):
     code = f"""
 import fcntl, frazil, os, time
 os.makedirs("{tmp_path}/silent"), os.makedirs("{tmp_path}/well")
@@ -713,7 +713,7 @@ time.sleep(60)
     time.sleep(0.1)
     program.send_signal(signal.SIGINT)
     program.communicate(timeout=60)
-    # Whichever of the two it meets first.
+    # The program handles whichever signal it notices first.
     assert program.returncode in (-signal.SIGTERM, -signal.SIGINT)
     assert list(slots(tmp_path / "well", "term").values()) == ["free"]
 
@@ -725,20 +725,20 @@ def test_sigterm_that_is_ignored_changes_nothing(tmp_path):
 
 
 def test_sigterm_is_for_the_main_thread():
-    told, before = [], signal.getsignal(signal.SIGTERM)
+    raised_errors, before = [], signal.getsignal(signal.SIGTERM)
 
     def elsewhere():
         with pytest.raises(frazil.errors.OutOfRangeError, match="main thread, .* 'another'") as raised:
             frazil.close_on_sigterm()
-        told.append(raised.value)
+        raised_errors.append(raised.value)
 
     thread = threading.Thread(target=elsewhere, name="another")
     thread.start()
     thread.join()
-    assert isinstance(told[0], ValueError) and signal.getsignal(signal.SIGTERM) is before
+    assert isinstance(raised_errors[0], ValueError) and signal.getsignal(signal.SIGTERM) is before
 
 
-def test_a_child_gives_back_its_own_alone(tmp_path):
+def test_a_child_releases_only_its_own_number(tmp_path):
     code = SIGTERM.replace("sys.argv[1]", f"'file:{tmp_path}'").format(
         before="",
         after="""
@@ -802,12 +802,12 @@ print(len({*made, *theirs}))
 
 @pytest.mark.parametrize("name", ["batch", "fill", "segment"])
 def test_a_signals_handler_may_fork_within_a_batch(name, tmp_path):
-    """Numbers from before a fork are the parent's, also those that the call had found before it began to wait."""
+    """Numbers from before a fork belong to the parent, also those that the call got before it began to wait."""
     program = start(f"name, folder = {name!r}, {str(tmp_path)!r}\n{FORKS}")
     assert program.communicate(timeout=90)[0] == "120\n"
 
 
-def test_what_the_program_does_at_its_exit_comes_first(tmp_path):
+def test_exit_handlers_of_the_program_run_before_the_close(tmp_path):
     code = "import atexit, frazil\natexit.register(lambda: print(ids.next() > 0))\n"
     program = start(f"{code}ids = frazil.Snowflake('standard', store='file:{tmp_path}')")
     assert program.communicate(timeout=60)[0] == "True\n"
@@ -821,11 +821,11 @@ def test_a_start_says_what_it_waits_for(tmp_path, caplog):
     ) as raised:
         frazil.Snowflake("standard", timeout=5, **held)
     assert raised.value.retry_after > 0
-    told = [record.getMessage() for record in caplog.records if record.name == "frazil"]
-    assert len(told) == 1 and "namespace=default: waiting: node number 7 is held by " in told[0]
+    messages = [record.getMessage() for record in caplog.records if record.name == "frazil"]
+    assert len(messages) == 1 and "namespace=default: waiting: node number 7 is held by " in messages[0]
 
 
-def test_what_is_told_may_close_and_may_fail(tmp_path, monkeypatch):
+def test_a_log_handler_may_close_the_generator_and_may_fail(tmp_path, monkeypatch):
     held, slow = Silence(tmp_path).left_behind(), used_up()
     ended, failed = [], []
 
@@ -858,7 +858,7 @@ def test_what_is_told_may_close_and_may_fail(tmp_path, monkeypatch):
 def test_a_callback_of_a_call_may_close_its_generator(node):
     async def main():
         ids = await frazil.Snowflake.aopen("layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=node)
-        # More than a loop that a busy machine stops for seconds gets meanwhile.
+        # More calls than can complete while a busy machine stops the loop for seconds.
         tasks = [asyncio.create_task(ids.anext()) for _ in range(400)]
         tasks[20].add_done_callback(lambda _: ids.close())
         ends = await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Code that mypy must accept; each line with an ignore must not pass (an ignore that is not needed is an error)."""
+"""Code that mypy must accept. Each line with an ignore must fail, because an unneeded ignore is an error."""
 
 import array
 import datetime
@@ -72,6 +72,7 @@ def arrays(ids: frazil.Snowflake) -> None:
     layout = ids.layout
     for table in (layout.decode_many(new), layout.decode_many([1, "2"]), layout.decode_many(str(id) for id in new)):
         assert_type(len(table["time"]), int)
+        layout.decode_many(new, fields=["time", "tick"], out=table)
 
 
 def errors(error: frazil.errors.SpecError | frazil.errors.IdInvalidError) -> None:

@@ -1,4 +1,4 @@
-"""The guide's site, which several modules read."""
+"""The guide's site, which several modules use."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).parent.parent.parent
 
 @pytest.fixture(scope="session")
 def built_site():
-    """The folder of the guide's site. Warnings are errors: an unknown page or anchor is one."""
+    """Builds the guide's site, and returns its folder. Warnings, for example about an unknown page or anchor, are errors."""
     built = subprocess.run([ROOT / "scripts/guide.sh"], check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
     assert built.returncode == 0, built.stdout + built.stderr
     return ROOT / "build/guide"

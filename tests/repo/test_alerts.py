@@ -1,4 +1,4 @@
-"""The alerts of the guide and of frazil-server, as Prometheus' own tool understands them: each fires when it should, and otherwise does not."""
+"""The alerts of the guide and of frazil-server, by Prometheus' own tool: each fires when it should, and only then."""
 
 import json
 import re
@@ -11,7 +11,8 @@ ROOT = Path(__file__).parent.parent.parent
 SERVER = ROOT / "server/dist/prometheus.yaml"
 GUIDE = re.search(r"^```yaml\n(groups:.*?)^```$", (ROOT / "docs/observability.md").read_text(), re.MULTILINE | re.DOTALL)[1]
 
-# Each alert with a metric, its labels, and its values at each minute for which it fires after ten, and does not. "0+6x10" grows by 6 a minute.
+# Each alert with a metric, its labels, and two series of values, one a minute: it fires after ten minutes of the first, but not of the
+# second. "0+6x10" grows by 6 a minute.
 DAY = 86_400
 CASES = {
     "FrazilLeaseEndsSoon": ("frazil_lease_left_seconds", {"spec": "standard store=redis://db"}, "55x8 15 15", "55x10"),
@@ -30,7 +31,7 @@ CASES = {
     "FrazilServerLogIncomplete": ("frazil_server_log_lines_lost_total", {}, "0+5x10", "5x10"),
 }
 COUNT = 'count(ALERTS{{alertname="{}",alertstate="firing"}}) or vector(0)'
-# Those that compare several series.
+# The alerts that compare several series.
 SERIES = {
     ("FrazilServerSlow", True): [({"le": "0.16"}, "0+1x10"), ({"le": "0.32"}, "0+100x10"), ({"le": "+Inf"}, "0+100x10")],
     ("FrazilServerSlow", False): [({"le": "0.16"}, "0+100x10"), ({"le": "0.32"}, "0+100x10"), ({"le": "+Inf"}, "0+100x10")],
@@ -44,12 +45,12 @@ def rules(tmp_path_factory):
     folder = tmp_path_factory.mktemp("alerts")
     (folder / "guide.yaml").write_text(GUIDE)
     files = [folder / "guide.yaml", SERVER]
-    told = subprocess.run(["promtool", "check", "rules", *files], capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stdout + told.stderr
+    result = subprocess.run(["promtool", "check", "rules", *files], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
     return files
 
 
-# A lease of each window, which renews after a sixth of it: quiet, and with a quarter left.
+# Leases with these windows, which renew after a sixth: the alert is quiet, and fires with a quarter left.
 @pytest.mark.parametrize("window", [4, 15, 60, 3600])
 def test_the_end_of_a_lease_is_a_part_of_its_window(window, rules, tmp_path):
     for left, fires in ((window, 0), (window / 4, 1)):
@@ -61,15 +62,15 @@ def test_the_end_of_a_lease_is_a_part_of_its_window(window, rules, tmp_path):
             "tests": [{"interval": "1m", "input_series": [series], "promql_expr_test": [check]}],
         }
         (tmp_path / "case.yaml").write_text(json.dumps(case))
-        told = subprocess.run(["promtool", "test", "rules", tmp_path / "case.yaml"], capture_output=True, text=True, check=False)
-        assert told.returncode == 0, told.stdout + told.stderr
+        result = subprocess.run(["promtool", "test", "rules", tmp_path / "case.yaml"], capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
 
 
 def names(text):
     return set(re.findall(r"- alert: (\w+)", text))
 
 
-def test_each_alert_has_its_case_and_its_mend():
+def test_each_alert_has_its_case_and_its_remedy():
     assert names(GUIDE) | names(SERVER.read_text()) == set(CASES)
     listed = re.findall(r"^\| `(FrazilServer\w+)`", (ROOT / "docs/server.md").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(names(SERVER.read_text()))
@@ -85,7 +86,7 @@ def test_an_alert(name, fires, rules, tmp_path):
         inner = ",".join(f"{key}={json.dumps(value)}" for key, value in {"instance": "a", **labels, **more}.items())
         return f"{metric}{{{inner}}}"
 
-    # JSON is YAML. An alert has the labels that its expression leaves.
+    # JSON is valid YAML. An alert has the labels that its expression keeps.
     case = {
         "rule_files": [str(file) for file in rules],
         "evaluation_interval": "1m",
@@ -104,5 +105,5 @@ def test_an_alert(name, fires, rules, tmp_path):
         ],
     }
     (tmp_path / "case.yaml").write_text(json.dumps(case))
-    told = subprocess.run(["promtool", "test", "rules", tmp_path / "case.yaml"], capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stdout + told.stderr
+    result = subprocess.run(["promtool", "test", "rules", tmp_path / "case.yaml"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -1,28 +1,33 @@
-"""The table of the API: made of its source, which names what each language has, and every method of generators and numbers."""
+"""docs/api.toml: each operation's summary and names agree with the sources, stubs, declarations and headers."""
 
 import ast
+import functools
+import inspect
+import os
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
+import api
+import frazil
+import frazil.objectid
+import frazil.uuid
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-SOURCE = tomllib.loads((ROOT / "docs/api.toml").read_text())
-LANGUAGES = SOURCE["languages"]
+SOURCE, LANGUAGES = api.SOURCE, api.LANGUAGES
 
 
 def named(language):
-    """The names in a column; what is in code is an example, and no name."""
+    """Returns the names in a column. Text in backquotes is an example, not a name."""
     at = LANGUAGES.index(language) + 1
     cells = [row[at] for group in SOURCE["group"] for row in group["rows"]]
     return {name for cell in cells if cell and "`" not in cell and " " not in cell.replace(", ", "") for name in cell.split(", ")}
 
 
 def python():
-    """The stub's functions, classes and their methods."""
+    """Returns the stub's functions, classes and methods."""
     found = set()
     for node in ast.parse((ROOT / "python/frazil/_frazil.pyi").read_text()).body:
         if isinstance(node, ast.ClassDef):
@@ -60,28 +65,48 @@ def c():
 
 
 def rust():
-    """The functions that the documentation shows."""
+    """Returns the functions that the documentation shows."""
     found = set()
-    for path in (ROOT / "core/src").rglob("*.rs"):
+    # frazil-base has the errors and the function `restored`.
+    base = ROOT / "core/base/src"
+    for path in [*(ROOT / "core/src").rglob("*.rs"), base / "error.rs", base / "os/fork.rs"]:
         code = path.read_text()
         found |= set(re.findall(r"^pub fn (\w+)", code, re.MULTILINE))
         for name, body in re.findall(r"^impl(?:<.*?>)? (\w+)(?:<.*?>)? \{\n(.*?)^\}", code, re.MULTILINE | re.DOTALL):
             shown = re.sub(r"^    #\[doc\(hidden\)\]\n(?:    #\[.*\n)*    pub (?:const |async )?fn \w+", "", body, flags=re.MULTILINE)
             found |= {f"{name}::{method}" for method in re.findall(r"^    pub (?:const |async )?fn (\w+)", shown, re.MULTILINE)}
-    assert "pub fn open(" in (ROOT / "core/src/numbers/handles.rs").read_text()
+    assert "pub fn open(" in (ROOT / "core/src/counters/numbers/handles.rs").read_text()
     return found | {f"{name}::open" for name in ("Segment", "Tickets", "Buffered")}
 
 
-def test_the_page_is_made_of_its_source():
-    subprocess.run([sys.executable, ROOT / "scripts/api.py", "--check"], check=True)
+def test_each_doc_comment_begins_with_the_summary_of_the_api():
+    checked = subprocess.run([sys.executable, ROOT / "tests/repo/api.py", "--check"], check=False, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
 
 
-@pytest.mark.parametrize("language, has", zip(LANGUAGES, (rust, python, node, cpp, c), strict=True))
+def test_the_built_python_module_shows_the_summaries():
+    rows = [row for group in SOURCE["group"] for row in group["rows"]]
+    for summary, name in [(row[0], name) for row in rows for name in api.names(row[LANGUAGES.index("Python") + 1])[:1]]:
+        shown = functools.reduce(getattr, name.split("."), frazil)
+        if not isinstance(shown, type):
+            # After the signature with types, which properties do not have.
+            doc = " ".join(re.sub(r"^\w+\(.*\n\n", "", inspect.getdoc(shown)).split())
+            assert doc.startswith(summary), f"{name}: {doc}"
+
+
+def test_most_operations_have_a_doc_comment_in_each_language():
+    for language, read in api.DOCS:
+        at = api.LANGUAGES.index(language) + 1
+        first = {name for group in api.SOURCE["group"] for row in group["rows"] for name in api.names(row[at])[:1]}
+        assert len(first & set(read())) > 20, language
+
+
+@pytest.mark.parametrize("language, has", list(zip(LANGUAGES, (rust, python, node, cpp, c), strict=True)))
 def test_a_language_has_what_the_table_names(language, has):
     assert sorted(named(language) - has()) == []
 
 
-# What other pages show, and what a language needs by its nature.
+# Methods that other pages show, and methods that only one language needs.
 ELSEWHERE = {
     "Rust": {"Snowflake::portable_spec", "Snowflake::is_for_one_process", "Numbers::portable_spec", "Numbers::is_for_one_process"},
     "Python": set(),
@@ -105,3 +130,35 @@ def test_the_table_names_every_method_of_generators_and_numbers(language, has, o
     methods = {name for name in has() if re.match(of, name)}
     assert len(methods) > 20
     assert sorted(methods - named(language) - ELSEWHERE[language]) == []
+
+
+COMPLETE = """
+const ts = require('typescript')
+const [declarations, call] = process.argv.slice(1)
+const file = '/typed.mts'
+const source = `import { Buffered, Layout, Snowflake } from ${JSON.stringify(declarations)}\n${call}`
+const shown = (path) => (path === file ? `${source}')` : ts.sys.readFile(path))
+const service = ts.createLanguageService({
+  useCaseSensitiveFileNames: () => true,
+  getCurrentDirectory: () => '/',
+  directoryExists: ts.sys.directoryExists,
+  getCompilationSettings: () => ({ module: ts.ModuleKind.Node16, moduleResolution: ts.ModuleResolutionKind.Node16, strict: true, types: [] }),
+  getScriptFileNames: () => [file],
+  getScriptVersion: () => '1',
+  getScriptSnapshot: (path) => ts.ScriptSnapshot.fromString(shown(path) ?? ''),
+  getDefaultLibFileName: ts.getDefaultLibFilePath,
+  readFile: shown,
+  fileExists: (path) => path === file || ts.sys.fileExists(path),
+})
+console.log(service.getCompletionsAtPosition(file, source.length, {})?.entries.map(({ name }) => name).join(' '))
+"""
+
+
+@pytest.mark.parametrize("call", ["new Snowflake('", "Snowflake.open('t", "new Layout('", "Buffered.open('"])
+def test_editors_complete_the_presets_in_typescript(call, built_site):
+    """The guide has a TypeScript with a language service, which answers as in an editor."""
+    environment = {**os.environ, "NODE_PATH": ROOT / "build/guide-node/node_modules"}
+    command = ["node", "-e", COMPLETE, ROOT / "node/index.mjs", call]
+    offered = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    names = {preset.split()[0] for preset in re.findall(r"^  (\w+): '\w+'", (ROOT / "node/index.d.ts").read_text(), re.MULTILINE)}
+    assert len(names) == 12 and set(offered) == names

@@ -1,4 +1,4 @@
-"""Things that are written twice agree: versions, case names, generated files."""
+"""Versions, case names and generated files agree wherever they are written."""
 
 import json
 import pathlib
@@ -61,14 +61,14 @@ def test_one_version():
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     header = (ROOT / "include/frazil.h").read_text()
     macros = [re.search(rf"#define FRAZIL_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
-    told = subprocess.run(["node", "-p", "require(process.argv[1]).version", ROOT / "node"], check=True, capture_output=True, text=True)
+    result = subprocess.run(["node", "-p", "require(process.argv[1]).version", ROOT / "node"], check=True, capture_output=True, text=True)
     image = re.compile(r"frazil-server:(\S+)$", re.MULTILINE)
     versions = {
         "deployment.yaml": image.search((ROOT / "server/dist/kubernetes/deployment.yaml").read_text())[1],
         "compose.yaml": image.search((ROOT / "server/dist/compose.yaml").read_text())[1],
         "python": frazil.__version__,
         "package.json": json.loads((ROOT / "node/package.json").read_text())["version"],
-        "node": told.stdout.strip(),
+        "node": result.stdout.strip(),
         "frazil.h": ".".join(macros),
         "vcpkg": json.loads((ROOT / "packaging/vcpkg/frazil/vcpkg.json").read_text())["version"],
         "changelog": re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1],
@@ -88,7 +88,7 @@ def test_the_header_is_what_cbindgen_generates():
     "crate", sorted(path.parent for path in (ROOT / "bench").rglob("Cargo.lock")), ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_a_crate_beside_the_workspace_has_a_true_lock_file(crate):
-    """Cargo updates the workspace's own by itself; the benches' refuse to build once the core has another dependency."""
+    """Cargo updates the workspace's own lock file. The benches do not build with an outdated one once the core has another dependency."""
     read = subprocess.run(
         ["cargo", "metadata", "--locked", "--format-version", "1"], cwd=crate, capture_output=True, text=True, check=False
     )
@@ -104,7 +104,7 @@ def test_the_bindings_have_the_same_files():
 
 
 def test_the_guides_wrap():
-    """Prose of 120 columns at most; tables, examples and what programs print stay as they are."""
+    """Prose has at most 120 columns. Tables, examples and printed output have no limit."""
     for path in (ROOT / "docs").glob("*.md"):
         prose = re.sub(r"^ *```.*?^ *```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
         long = [line for line in prose.splitlines() if len(line) > 120 and not re.match(r" *\||    ", line)]
@@ -112,12 +112,12 @@ def test_the_guides_wrap():
 
 
 BINDINGS = ("frazil-c", "frazil-node", "frazil-python")
-# A test of the addon links without node.
+# These crates may have other features, because a test of the addon links without node.
 ALONE = {"napi", "napi-sys"}
 
 
 def features(*of):
-    """Each crate that these packages are built with, and the sets of features that it is compiled with."""
+    """Returns the crates of these packages' builds, with the sets of features of each crate."""
     command = ["cargo", "tree", "--locked", "--prefix", "none", "--format", "{p}|{f}", *of]
     found = {}
     for line in subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines():
@@ -126,17 +126,17 @@ def features(*of):
     return found
 
 
-def test_what_the_builds_share_is_compiled_once():
-    """The suites in Rust with each binding, and the bindings of the demo with each other: see `aligned` in Cargo.toml."""
+def test_shared_crates_are_compiled_once():
+    """The Rust suites share crates with each binding, and the demo's bindings with each other: see `aligned` in Cargo.toml."""
     aligned = ",".join(f"{binding}/aligned" for binding in BINDINGS)
     together = features("--workspace", "--features", f"frazil/stores,{aligned}", "--edges", "normal,build,dev")
     lean = [
         features("--package", name, "--no-default-features", "--features", "aligned-lean", "--edges", "normal,build") for name in BINDINGS
     ]
-    # For the tests of CMake: the dependencies, but not the core.
+    # CMake's tests share the dependencies, but not the core.
     beside = features("--package", "frazil-c", "--features", "aligned-dependencies", "--edges", "normal,build")
     apart = {crate for crate, found in beside.items() if not found <= together[crate]}
-    assert {crate.split()[0] for crate in apart} == {"frazil", "frazil-c"}
+    assert {crate.split()[0] for crate in apart} == {"frazil", "frazil-c", "frazil-store"}
     for number, name in enumerate(BINDINGS):
         for crate, found in features("--package", name, "--features", "aligned", "--edges", "normal,build").items():
             assert found <= together[crate] or crate.split()[0] in ALONE, f"{name} compiles {crate} with {found}, and not {together[crate]}"

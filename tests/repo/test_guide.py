@@ -1,4 +1,4 @@
-"""The guide: every error has its section, links lead somewhere, pictures are what their script draws, the site builds."""
+"""The guide: every error has a section, links work, pictures agree with their script, the site builds."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 ERRORS = json.loads((ROOT / "tests/vectors/errors.json").read_text())["errors"]
-# Of the command line alone: cli/src/code.rs.
+# The codes that only the command line has: cli/src/code.rs.
 COMMANDS = ["INPUT", "INPUT_CHANGED", "OUTPUT", "INTERRUPTED"]
 FENCED = r"^```.*?^```$"
 TRANSLATIONS = [ROOT / "README.zh-CN.md", ROOT / "README.ja.md"]
@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", *TRANSLATIONS, ROOT / "SECURITY.md", ROOT / "CONTRI
 
 
 def sections(page):
-    """The headings of the second level, and what stands below each."""
+    """Returns the headings of the second level, with the text below each."""
     parts = re.split(r"^## (.*)\n", (DOCS / page).read_text(), flags=re.MULTILINE)[1:]
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
@@ -28,7 +28,7 @@ def sections(page):
 def test_the_start_page_installs_what_make_package_prints():
     printed = re.findall(
         r'^echo "(npm install|pip install|tar -xzf) \$\((?:echo|ls) "\$PWD"/(\S+?)(?: \||\)")',
-        (ROOT / "scripts/package.sh").read_text(),
+        (ROOT / "tests/runner/plans.py").read_text(),
         re.MULTILINE,
     )
     assert len(printed) == 3
@@ -39,12 +39,25 @@ def test_the_start_page_installs_what_make_package_prints():
 
 
 def test_every_error_has_a_section():
-    assert list(sections("errors.md")) == [*(error["name"] for error in ERRORS), *COMMANDS]
+    names = [*(error["name"] for error in ERRORS), *COMMANDS]
+    assert list(sections("errors.md")) == names
+    listed = re.findall(r"^\| (\d*) *\| \[(\w+)\]", (DOCS / "errors.md").read_text(), re.MULTILINE)
+    assert listed == [
+        *((str(error["code"]), error["name"]) for error in ERRORS),
+        *(("", name) for name in COMMANDS),
+    ]
+
+
+@pytest.mark.parametrize("name", list(sections("errors.md")))
+def test_a_section_of_an_error_begins_with_its_meaning_and_the_steps(name):
+    paragraphs = sections("errors.md")[name].strip().split("\n\n")
+    assert paragraphs[0].startswith("**Means.** ") and any(paragraph.startswith("**Do.** ") for paragraph in paragraphs[1:-1])
+    assert paragraphs[-1].startswith("- `")
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error["name"])
 def test_an_error_can_be_looked_up(error):
-    """By its number and names in every language, and by its text, which is in the code."""
+    """The section has the error's number, its names in every language, and texts that are in the code."""
     name, section = error["name"], sections("errors.md")[error["name"]]
     camel = "".join(word.capitalize() for word in name.split("_"))
     names = f"{error['code']} · Python `{camel}Error` · C `FRAZIL_{name}` · C++ `errc::{name.lower()}` · Rust `ErrorKind::{camel}`"
@@ -56,21 +69,21 @@ def test_an_error_can_be_looked_up(error):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_code_of_commands_can_be_looked_up(name):
     section = sections("errors.md")[name]
-    assert f"`frazil: {name}: ...`" in section and f'"{name}"' in (ROOT / "cli/src/code.rs").read_text()
+    assert f"`error[{name}]: ...`" in section and f'"{name}"' in (ROOT / "cli/src/code.rs").read_text()
     check_texts(name, section)
 
 
 def check_texts(name, section):
-    """Each text that a section names is in the code."""
+    """Checks that the code contains each text that a section quotes."""
     code = "".join(
         path.read_text()
-        for crate in ("core", "cli", "python", "node", "c-api", "server")
+        for crate in ("core", "core/base", "core/store", "cli", "python", "node", "c-api", "server")
         for path in sorted((ROOT / crate / "src").rglob("*.rs"))
     )
-    # A string of Rust goes on in the next line, and has its quotation marks escaped.
+    # Joins continued Rust strings, and unescapes their quotation marks.
     code = re.sub(r"\\\n\s*", "", code).replace('\\"', '"')
     texts = re.findall(r"^- `(.*)`$", section, re.MULTILINE)
-    assert texts, "a text of it stands there"
+    assert texts, "the section quotes a text"
     for text in texts:
         pieces = [piece for piece in text.split("…") if len(piece) > 3]
         assert pieces, text
@@ -79,7 +92,7 @@ def check_texts(name, section):
 
 
 def slug(heading):
-    """The anchor that GitHub gives a heading."""
+    """Returns GitHub's anchor of a heading."""
     plain = re.sub(r"\[([^]]*)\]\([^)]*\)|`", r"\1", heading).strip().lower()
     return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
 
@@ -106,7 +119,7 @@ SAMPLES = [
     *(ROOT / name for name in ("python/README.md", "node/README.md", "c-api/README.md")),
     *sorted((ROOT / "examples").glob("*/README.md")),
 ]
-# A store of this kind is another one for each process, so that two processes repeat each other.
+# With these, each process has its own store, so processes repeat each other's IDs.
 OWN_STORE = r"mkdtemp|TemporaryDirectory|tempfile|tmpdir|mktemp|file:/tmp|store\W{1,4}memory"
 
 
@@ -124,12 +137,12 @@ def test_a_store_for_each_process_is_found(text):
     assert re.search(OWN_STORE, text)
 
 
-# The beginnings of lines that are longer than a line of code, because a program prints or stores them so.
+# The beginnings of lines that may be too long, because a program prints or stores them.
 PRINTED = ('{"fields":{"datacenter":11,', "1 nonce=9f0c66e1d1a4b7f2 ", "DeprecationWarning: This process ")
 
 
 def long_lines(page):
-    """The lines of a page's code, fenced or indented, that are longer than 80 columns."""
+    """Returns the lines of a page's code, fenced or indented, with more than 80 columns."""
     code = r"^ *```[^\n]*\n(.*?)^ *```$|(?<=\n\n)((?:    [^\n]*\n)+)"
     blocks = re.findall(code, page.read_text(), re.MULTILINE | re.DOTALL)
     return [line.strip() for block in blocks for line in "".join(block).splitlines() if len(line.expandtabs()) > 80]
@@ -142,7 +155,7 @@ def test_code_wraps_at_80_columns(page):
 
 
 def test_a_program_prints_each_long_line():
-    """No exception outlives its line."""
+    """Each exception of `PRINTED` is still needed."""
     printed = [line for page in SAMPLES for line in long_lines(page)]
     for start in PRINTED:
         assert any(line.startswith(start) for line in printed), start
@@ -154,7 +167,13 @@ def test_every_page_is_in_the_contents():
     assert sorted(name for name in listed if not name.startswith("..")) == sorted(pages)
 
 
-def test_the_alerts_ask_for_what_is_exported_and_each_has_its_mend():
+def test_a_page_has_the_same_name_in_the_contents_and_as_its_heading():
+    listed = re.findall(r"^- \[(.*)\]\((\S+\.md)\)$", (DOCS / "index.md").read_text(), re.MULTILINE)
+    headings = {name: (DOCS / name).read_text().partition("\n")[0] for _, name in listed if not name.startswith("..")}
+    assert headings == {name: f"# {title}" for title, name in listed if name in headings}
+
+
+def test_the_alerts_use_exported_metrics_and_each_has_its_remedy():
     rules = re.search(r"^```yaml\n(groups:.*?)^```$", (DOCS / "observability.md").read_text(), re.MULTILINE | re.DOTALL)[1]
     asked = set(re.findall(r"\bfrazil_\w+", rules))
     assert asked and asked <= {metric.prometheus for metric in frazil.METRICS}
@@ -171,7 +190,7 @@ def test_the_readme_is_short():
 
 
 def skeleton(page):
-    """The parts of a page that no translation changes; the order of links and of a row's figures may differ."""
+    """Returns the parts of a page that a translation keeps. The order of links and of a row's figures may differ."""
     text = page.read_text()
     prose = re.sub(FENCED, "", text, flags=re.MULTILINE | re.DOTALL)
     rows = [line for line in prose.splitlines() if line.startswith("|")]
@@ -218,7 +237,6 @@ def test_the_site_builds(built_site):
     assert (site / "_images/board_dark.png").exists()
     assert 'id="c.frazil_snowflake_open"' in (site / "site/c.html").read_text()
     assert "Opens the generator" in (site / "site/node.html").read_text()
-    search = json.loads((site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
-    # The search shows these before all others.
-    found = {words: search["docnames"][page] for words, places in search["indexentries"].items() for page, _, is_main in places if is_main}
-    assert (found["uuid vs snowflake"], found["clock back"], found["duplicate key"]) == ("compare", "concepts", "questions")
+    assert index.count("toctree-l1") == start.count("toctree-l1"), "the contents are beside the text, and not also in it"
+    assert re.search(r'<meta [^>]*content="64-bit IDs that sort by time', index), "a page has a description"
+    assert "favicon.svg" in index and "_static/social.png" in index and "copybutton.js" in index

@@ -1,5 +1,7 @@
-"""The structure of the Rust code, as scripts/house.py measures it: it may only become simpler."""
+"""The structure of the Rust code, measured by scripts/house.py. It may only become simpler."""
 
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -9,11 +11,10 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 import house
 
-# Files that stand in a circle of imports, and files of more than 250 lines of code. These figures only fall, but for what an issue adds.
-IN_CIRCLES = {"core": 0, "cli": 0, "server": 0, "python": 0, "node": 0, "c-api": 0}
-LONG = {"core": 3, "cli": 2, "server": 1, "python": 0, "node": 0, "c-api": 0}
-# What a stranger reads of the core: without the clients of stores, other systems' own files, and what is there for the command line.
-CORE_LINES = 13_159
+# The number of files with more than 250 lines of code. The figures only fall, unless an issue adds code.
+LONG = {"core": 3, "cli": 2, "server": 1}
+# The bounds of the gauges of scripts/house.py --gauges. Each only falls, unless an issue adds code.
+BOUNDS = json.loads((Path(__file__).parent / "house.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -24,22 +25,38 @@ def crates():
 @pytest.mark.parametrize("name", house.CRATES)
 def test_files_import_one_way(crates, name):
     circles = crates[name]["circles"]
-    assert sum(map(len, circles)) <= IN_CIRCLES[name], f"scripts/house.py says what ties them: {circles}"
+    assert not circles, f"scripts/house.py says what ties them: {circles}"
+
+
+def test_no_module_of_frazil_imports_one_above_it():
+    """The table at the head of the crate names each module once, below all modules that it imports."""
+    text = (ROOT / "core/src/lib.rs").read_text().partition("# The modules")[2]
+    order = re.findall(r"^// \| `(\w+)` \|", text, re.MULTILINE)
+    imports = dict(house.floors("core"))
+    assert sorted(order) == sorted(imports)
+    above = {name: imports[name] - set(order[:at]) for at, name in enumerate(order)}
+    assert not any(above.values()), above
+
+
+def test_the_page_of_the_floors_is_current():
+    page = (ROOT / "CONTRIBUTING.md").read_text().partition("<!-- floors -->\n")[2].partition("\n<!-- end -->")[0]
+    assert page == house.page(), "scripts/house.py --floors prints it"
 
 
 @pytest.mark.parametrize("name", house.CRATES)
 def test_files_are_short(crates, name):
-    assert len(crates[name]["long"]) <= LONG[name], crates[name]["long"]
+    assert len(crates[name]["long"]) <= LONG.get(name, 0), crates[name]["long"]
 
 
-def test_the_core_stays_small(crates):
-    rooms = crates["core"]["rooms"]
-    lines = crates["core"]["lines"] - sum(rooms.get(room, 0) for room in ("store", "admin", "elsewhere"))
-    assert lines <= CORE_LINES, rooms
+def test_no_gauge_rises():
+    measured = house.gauges()
+    assert measured.keys() == BOUNDS.keys()
+    risen = {name: (value, BOUNDS[name]) for name, value in measured.items() if value > BOUNDS[name]}
+    assert not risen, f"measured, allowed: {risen}"
 
 
 def test_imports_are_seen(tmp_path, monkeypatch):
-    """A facade is looked through; comments, strings and tests import nothing."""
+    """A re-exported name counts for its own file. Comments, strings and tests do not import."""
     files = {
         "lib.rs": "mod a;\nmod b;\n",
         "a/mod.rs": "mod inner;\npub(crate) use inner::Thing;\n",

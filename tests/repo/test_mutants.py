@@ -1,6 +1,7 @@
-"""Planted bugs: one counts as caught only where a test that was to fail has failed because of it."""
+"""Planted bugs. A bug counts as caught only if it makes an expected test fail."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -60,11 +61,11 @@ BUGS = [
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """A program of tests in which four bugs are planted."""
+    """Builds a test program with four planted bugs."""
     folder = tmp_path_factory.mktemp("planted")
     (folder / "lib.rs").write_text("mod part;\n")
     (folder / "part.rs").write_text(textwrap.dedent(PART))
-    switched.plant(folder, BUGS)
+    switched.plant([folder], BUGS)
     command = ["rustc", "--edition=2024", "--test", "-Awarnings", "lib.rs", "-o", "program"]
     subprocess.run(command, cwd=folder, check=True)
     return str(folder / "program")
@@ -88,8 +89,8 @@ def here(monkeypatch, tmp_path):
         (TWICE, "no_such_test", None),
     ],
 )
-def test_what_counts_as_caught(number, tests, caught, program):
-    """Not a test that fails anyway, nor a program that dies; and changes of one bug that cancel each other are made together."""
+def test_a_bug_counts_as_caught_only_by_an_expected_failure(number, tests, caught, program):
+    """A test that always fails and a program that dies do not count. All changes of one bug are active together."""
     assert run.failed_test(run.run(program, number, tests), tests) == caught
 
 
@@ -105,9 +106,9 @@ def test_a_duplicate_that_is_there_without_a_bug_is_no_catch(program, monkeypatc
     assert run.duplicate(program, ended._replace(acted=False)) is None
     assert run.duplicate(program, ended._replace(said="seed 7: nothing was minted\n")) is None
     passed = run.Ended(0, "test result: ok. 1 passed; 0 failed;\n", acted=False)
-    monkeypatch.setattr(run, "run", lambda *_, **told: passed if told["FRAZIL_SEED"] == "7" else None)
+    monkeypatch.setattr(run, "run", lambda *_, **variables: passed if variables["FRAZIL_SEED"] == "7" else None)
     assert run.duplicate(program, ended) == "seed 7: duplicate on node 3"
-    monkeypatch.setattr(run, "run", lambda *_, **told: run.Ended(101, said, acted=False))
+    monkeypatch.setattr(run, "run", lambda *_, **variables: run.Ended(101, said, acted=False))
     with pytest.raises(SystemExit, match="seed 7 of the simulation fails without a mutant"):
         run.duplicate(program, ended)
 
@@ -115,10 +116,10 @@ def test_a_duplicate_that_is_there_without_a_bug_is_no_catch(program, monkeypatc
 @pytest.mark.parametrize(
     "edits, why",
     [
-        ([("n * 5", "n")], "stands 0 times"),
-        ([("n: u32", "n: u64")], "stands 3 times"),
+        ([("n * 5", "n")], "occurs 0 times"),
+        ([("n: u32", "n: u64")], "occurs 3 times"),
         ([("pub fn unused", "fn unused")], "is not within one function"),
-        ([("n + 7", "n + 8"), ("n + 7", "n + 9")], "stands 0 times"),
+        ([("n + 7", "n + 8"), ("n + 7", "n + 9")], "occurs 0 times"),
     ],
 )
 def test_a_bug_that_does_not_fit_the_code_is_refused(edits, why):
@@ -127,15 +128,15 @@ def test_a_bug_that_does_not_fit_the_code_is_refused(edits, why):
 
 
 def test_spaces_and_comments_do_not_count(tmp_path):
-    """A line may be wrapped, commented and moved to another file."""
+    """A line may be wrapped, commented or moved to another file."""
     (tmp_path / "lib.rs").write_text("mod other;\n// n * 2\n")
     (tmp_path / "other.rs").write_text("fn twice(n: u32) -> u32 {\n    n // half of it\n        * 2\n}\n")
-    switched.plant(tmp_path, [[("n * 2", "n * 3")]])
+    switched.plant([tmp_path], [[("n * 2", "n * 3")]])
     assert "1 => { crate::planted_acts(); {\n    n * 3\n} }" in (tmp_path / "other.rs").read_text()
-    with pytest.raises(switched.CannotPlant, match="stands 2 times in the code: lib.rs, other.rs"):
+    with pytest.raises(switched.CannotPlant, match=r"occurs 2 times in the code: .*lib\.rs, .*other\.rs"):
         (tmp_path / "lib.rs").write_text("fn two(n: u32) -> u32 { n * 2 }")
         (tmp_path / "other.rs").write_text("fn two(n: u32) -> u32 { n * 2 }")
-        switched.plant(tmp_path, [[("n*2", "n")]])
+        switched.plant([tmp_path], [[("n*2", "n")]])
 
 
 def test_names_that_are_not_there_are_refused():
@@ -145,17 +146,29 @@ def test_names_that_are_not_there_are_refused():
 
 
 def test_the_lists_fit_the_code(tmp_path):
-    """The run of the tests itself learns it only when everything is built, and only of the mutants that it has time for."""
-    source = shutil.copytree(ROOT / "core/src", tmp_path / "src")
-    switched.plant(source, run.changes(run.FOUND_BY_TESTS, run.MUTANTS))
+    """Finds errors in the lists early. The test run itself finds them only after a build, and only for the mutants that it runs."""
+    sources = [shutil.copytree(ROOT / source, tmp_path / source) for source in run.SOURCES]
+    switched.plant(sources, run.changes(run.FOUND_BY_TESTS, run.MUTANTS))
 
 
-def test_the_short_list_names_what_is_there():
+def test_each_test_of_a_mutant_is_there():
+    """Finds a renamed test early. Otherwise it would be missed only after everything is built."""
+    tests = set()
+    for source in run.SOURCES:
+        for path in (ROOT / source).rglob("*.rs"):
+            module = re.sub(r"(/mod)?\.rs$", "", str(path.relative_to(ROOT / source))).replace("/", "::")
+            names = re.findall(r"\bfn (\w+)\(", path.read_text())
+            tests |= {f"{module}{part}::{name}" for name in names for part in ("", "::tests")}
+    missing = {mutant[0]: mutant[-1] for mutant in run.FOUND_BY_TESTS if not any(mutant[-1] in test for test in tests)}
+    assert missing == {}
+
+
+def test_the_short_list_names_existing_mutants():
     assert set(run.SHORT) <= {mutant[0] for mutant in run.MUTANTS}
 
 
 def begin(tmp_path, work):
-    """A run of one program in the shell."""
+    """Starts a run of one shell program."""
     script = f"import sys; sys.path.insert(0, {str(ROOT / 'tests/mutants')!r}); import run, pathlib; run.TARGET = pathlib.Path({str(tmp_path)!r})"
     return subprocess.Popen([sys.executable, "-c", f"{script}; run.end_on_signals(); run.run('/bin/sh', 0, '-c', {work!r})"])
 
@@ -166,7 +179,7 @@ def test_a_run_that_is_ended_leaves_no_program(tmp_path):
     try:
         assert process.await_true(begun.exists, 60)
         first = int(begun.read_text())
-        # The `mv` is a third one until the shell has waited for it.
+        # `mv` is a third process until the shell has waited for it.
         assert process.await_true(lambda: len(process.family(first)) == 2, 60)
         members = process.family(first)
         os.kill(program.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""The licences of what is linked into a release's artefacts: THIRD-PARTY-NOTICES.txt, as scripts/notices.py writes it."""
+"""THIRD-PARTY-NOTICES.txt, which scripts/notices.py writes: the licences of everything that is linked into a release's artefacts."""
 
 import json
 import re
@@ -14,9 +14,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import notices
 
 TEXT = notices.FILE.read_text("utf-8")
-# Each licence with the crates that have it, and its text.
+# Each licence with its crates and its text.
 SECTIONS = [section.partition(f"{'-' * 80}\n")[::2] for section in TEXT.split(f"{'=' * 80}\n")[1:]]
-# Words of each licence that is no other's.
+# Words that occur only in this licence.
 WORDS = {
     "Apache-2.0": "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION",
     "BSD-2-Clause": "Redistribution and use in source and binary forms",
@@ -67,7 +67,7 @@ def test_the_accepted_licences_are_those_of_cargo_deny():
     assert sorted(ABOUT["accepted"]) == sorted(allowed)
 
 
-def test_code_that_is_no_crate_has_its_licence():
+def test_libraries_other_than_crates_have_their_licence():
     for library, holder in (
         ("tikv-jemalloc-sys", "Copyright (C) 2002-present Jason Evans"),
         ("ring", "Copyright 2015-2020 the fiat-crypto authors"),
@@ -78,5 +78,5 @@ def test_code_that_is_no_crate_has_its_licence():
         ("Zig's compiler_rt", "Copyright (c) Zig contributors"),
     ):
         assert [its for its in TEXT.split(f"{'=' * 80}\n") if f"\n{library}" in its and holder in its], library
-    # What stands in a licence's general text for its holders.
+    # A licence's template has this in place of its holders.
     assert "<copyright holders>" not in TEXT

@@ -1,4 +1,4 @@
-"""The prose that a machine can judge: the first words of doc comments, and the subjects of commits."""
+"""Prose rules that a program can check: the first words of doc comments, and the subjects of commits."""
 
 import re
 import subprocess
@@ -11,9 +11,9 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 import house
 
-# Doc comments that begin otherwise, by language. These figures may only fall.
+# The number of doc comments with wrong first words, by language. The figures may only fall.
 ALLOWED = {"rs": 0, "py": 0, "ts": 0}
-# Later commits follow the rule on subjects.
+# The rule on subjects applies to commits after this one.
 FIRST_JUDGED = "dd7e906"
 SUBJECT_MAX = 72
 
@@ -39,7 +39,7 @@ def test_first_lines_are_found(ending, text, expected):
 
 
 def test_subjects_of_commits():
-    # A shallow clone has no base, and one that is not a checkout has no commits.
+    # A shallow clone may lack that commit. Then only the last commit is checked.
     ancestry = ["git", "merge-base", "--is-ancestor", FIRST_JUDGED, "HEAD"]
     known = subprocess.run(ancestry, cwd=ROOT, capture_output=True, check=False).returncode == 0
     subjects = house.git("log", "--no-merges", "--format=%s", *([f"{FIRST_JUDGED}..HEAD"] if known else ["-1"])).splitlines()

@@ -1,4 +1,4 @@
-"""The guide answers the questions of docs/site/questions.toml within three clicks: on the built site, by links in the pages' bodies."""
+"""The built guide answers the questions of docs/site/questions.toml within three clicks on links in the pages' bodies."""
 
 import html.parser
 import posixpath
@@ -19,7 +19,7 @@ def plain(text):
 
 
 class Body(html.parser.HTMLParser):
-    """The body of a page as a reader sees it: its links, and the text below each heading."""
+    """The body of a page: its links, and the text below each heading."""
 
     def __init__(self, source):
         super().__init__()
@@ -67,7 +67,7 @@ class Body(html.parser.HTMLParser):
             self.sections[-1][2] += text
 
     def below(self, heading):
-        """The text of a section with that of the sections in it; None if there is no such heading."""
+        """Returns the text of a section, including its subsections, or None if the heading does not exist."""
         for number, (level, name, text) in enumerate(self.sections):
             if name == heading:
                 for deeper, _, more in self.sections[number + 1 :]:
@@ -79,7 +79,7 @@ class Body(html.parser.HTMLParser):
 
 
 def walk(question, pages):
-    """Clicks from the start page on; returns the addresses of the pages, or raises LookupError where the way or the answer is missing.
+    """Clicks from the start page on. Returns the addresses of the pages, or raises LookupError if a link or the answer is missing.
 
     `pages` returns the Body of the page at an address.
     """
@@ -100,7 +100,7 @@ def walk(question, pages):
 
 @pytest.fixture(scope="module")
 def site(built_site):
-    """A function from an address of the built site to its page."""
+    """Returns a function from an address of the built site to its page."""
     read = {}
 
     def page(address):
@@ -148,7 +148,7 @@ def test_a_way_without_one_of_its_links_or_its_answer_is_noticed(question, site)
 
 
 def test_only_the_body_counts():
-    """Links of the menu beside it, and the marks of headings, are no clicks."""
+    """Links of the menu, and anchors of headings, do not count as clicks."""
     page = Body(
         '<nav><a href="x.html">menu</a></nav><article><h1>One<a class="headerlink" href="#one">#</a></h1><p>a <a href="b.html">link</a> x</p>'
         "<h2>Two</h2><table><tr><td>b</td><td>c</td></tr></table><h1>Three</h1>d</article><p>after</p>"

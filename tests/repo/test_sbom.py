@@ -1,4 +1,4 @@
-"""The documents of a release that name the crates in its artefacts (scripts/sbom.py)."""
+"""The documents that list the crates in a release's artefacts (scripts/sbom.py)."""
 
 import json
 import os
@@ -25,8 +25,8 @@ def test_an_artefacts_document_names_each_crate_that_is_linked_in(package, featu
     target = "aarch64-unknown-linux-musl"
     document = sbom(tmp_path / "sbom.json", package, *features, TARGET=target)
     tree = ["cargo", "tree", "--locked", "--package", package, "--target", target, "--edges", "normal,no-proc-macro", "--prefix", "none"]
-    told = subprocess.run([*tree, *features], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    names = [line.split()[:2] for line in told.splitlines()]
+    output = subprocess.run([*tree, *features], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    names = [line.split()[:2] for line in output.splitlines()]
     assert crates(document) == {(name, version.removeprefix("v")) for name, version in names}
     assert ("sqlx" in dict(crates(document))) == (not features), "the generator alone does not know the lean library"
 
@@ -39,7 +39,7 @@ def test_an_artefacts_document_names_each_crate_that_is_linked_in(package, featu
     for its in document["components"]:
         assert its["purl"].startswith(f"pkg:cargo/{its['name']}@{its['version']}") and its["licenses"]
         assert ("hashes" in its) != its["name"].startswith("frazil"), "of what is downloaded"
-    # No folder of the machine, and none of its files left.
+    # The document names no folder of this machine, and the generator's files are removed.
     assert "file:" not in (tmp_path / "sbom.json").read_text()
     assert not list(ROOT.glob("*/sbom-*.json"))
 

@@ -1,4 +1,4 @@
-"""The versions of frameworks that are tested: as the guide's table says, and as the npm package allows."""
+"""The tested versions of frameworks agree with the guide's table, and with the npm package's ranges."""
 
 import json
 import re
@@ -13,9 +13,9 @@ import newer
 def test_the_guides_table_is_what_is_tested():
     rows, tested = newer.in_table(), newer.in_node() | newer.in_python()
     assert rows == {name: tested[name] for name in rows}
-    # Frameworks of a page's program alone have no oldest version.
+    # Frameworks that only a page's program uses have no oldest version.
     assert {"next", "sequelize", "litestar"} <= {name for name, (oldest, _) in rows.items() if not oldest}
-    # The adapters are named by their frameworks.
+    # An adapter has the name of its framework.
     named = {*json.loads((ROOT / "node/package.json").read_text())["peerDependencies"]} - {"@nestjs/common"}
     assert named <= {*rows}
 

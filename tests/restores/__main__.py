@@ -1,9 +1,9 @@
-"""Restores each store in each way, and prints what came of it: python tests/restores CELL..."""
+"""Restores each store in each way, and prints the results: python tests/restores CELL..."""
 
 import pathlib
 import sys
 
-# Run as a folder, the folder itself is on the path; the packages are one above.
+# Python puts the folder itself on the path, but the packages are in its parent.
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 from servers import process

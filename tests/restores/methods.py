@@ -1,4 +1,4 @@
-"""The ways in which stores are restored, as an operator does it: each cell has a store, takes a backup and puts it back."""
+"""The ways in which an operator restores stores. Each cell has a store, and functions that take and restore a backup."""
 
 import contextlib
 import dataclasses
@@ -15,11 +15,11 @@ from servers import process
 
 
 class Sees(enum.Enum):
-    """The processes that see that the store went back."""
+    """The processes that notice the restore."""
 
     EVERYBODY = "every process, with its next call"
     HOLDER = "the holder, with its next renewal"
-    NOBODY = "nobody: the record still stands"
+    NOBODY = "nobody: the record is still there"
 
 
 @dataclasses.dataclass
@@ -33,13 +33,13 @@ class Cell:
     later: Sees
     """The answer for a number that was taken after the backup."""
     earlier: Sees
-    """The answer for one that was taken before it, and whose bound in the backup has passed."""
+    """The answer for a number that was taken before the backup, and whose bound in the backup has passed."""
     clock: bool = True
-    """The store has a clock: who notices continues, unless its number was taken."""
+    """True if the store has a clock: a process that notices then continues, unless its number was taken."""
 
 
 class Folder:
-    """`store=file:`, in a folder of its own."""
+    """`store=file:`, in a new folder."""
 
     def __init__(self, folder):
         self.path = folder / "store"
@@ -57,7 +57,7 @@ def move_into_place(store, saved):
 
 
 def copy_of_data(server, name="saved"):
-    """A cold copy of a server's data folder: a snapshot of its volume has the same."""
+    """Makes a cold copy of a server's data folder, equal to a snapshot of its volume."""
     server.kill9()
     saved = copy(server.data, server.folder / name)
     server.launch()
@@ -97,7 +97,7 @@ class Archiving(servers.Postgresql):
         return saved
 
     def recover_to_backup(self, saved):
-        """To the point in time at which the backup was complete: then the server is promoted, on another timeline."""
+        """Recovers to the time at which the backup was complete. The server is then promoted, on another timeline."""
         with open(saved / "postgresql.auto.conf", "a") as settings:
             settings.write(
                 f"restore_command = 'cp {self.archive}/%f %p'\nrecovery_target = 'immediate'\nrecovery_target_action = 'promote'\n"
@@ -166,7 +166,7 @@ def redis_from_dump(server, saved):
 
 
 def redis_ask(server, *commands):
-    """Sends commands at once, and returns the bytes of their answers."""
+    """Sends commands together, and returns the bytes of their answers."""
     with process.connect(server.port) as connection:
         for words in commands:
             parts = [word if isinstance(word, bytes) else word.encode() for word in words]
@@ -181,9 +181,9 @@ def redis_ask(server, *commands):
 
 
 def redis_keys(server):
-    """The keys as DUMP shows them."""
+    """Returns the keys with the values that DUMP returns."""
     keys = redis_ask(server, ["KEYS", "*"]).split(b"\r\n")[2::2]
-    # Behind the length, and before the end of the line.
+    # The value is after the length, and before the end of the line.
     return {key: redis_ask(server, ["DUMP", key]).partition(b"\r\n")[2][:-2] for key in keys}
 
 
@@ -192,20 +192,20 @@ def redis_flush_and_restore(server, saved):
 
 
 class Replicated(servers.Redis):
-    """A primary, and a replica that stops to follow when it is saved."""
+    """A primary with a replica that stops following at the backup."""
 
     def save_replica(self):
         replica = servers.start("redis")
         replica.call("REPLICAOF", "127.0.0.1", self.port)
         if not process.await_true(lambda: self.in_step(replica.port), 30):
             raise servers.Failure("the replica does not follow")
-        # Its primary is now a port on which nobody listens: it keeps what it has.
+        # Its primary is now a port on which no server listens, so the replica keeps its data.
         replica.call("REPLICAOF", "127.0.0.1", 1)
         self.replica = replica
         return replica
 
     def promote(self, replica):
-        """The replica answers at the primary's address."""
+        """Makes the replica answer at the primary's address."""
         self.kill9()
         replica.call("REPLICAOF", "NO", "ONE")
         replica.call("CONFIG", "SET", "port", self.port)
@@ -247,7 +247,7 @@ def etcd_restore(token, ahead=False):
 
 
 def with_others(server):
-    """Other programs write so much before the holders come back that the revision is higher than it was."""
+    """Raises the revision above the earlier one, by other programs' writes before the holders reconnect."""
     held, server.port = server.port, process.port_of(spare := process.reserve_port())
     server.launch()
     server.wait()
@@ -261,7 +261,7 @@ def with_others(server):
 
 
 def of(kind):
-    """A store of this kind of server, which ends with it."""
+    """Returns a store with a server of this kind, which stops with the store."""
 
     @contextlib.contextmanager
     def store(folder):

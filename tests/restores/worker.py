@@ -1,7 +1,7 @@
 """Opens SPEC once it reads a line, and mints until it is killed: worker.py SPEC FILE.
 
-IDs go to FILE.ids, 8 bytes each. FILE.log gets a line of JSON for each event, for each error of another kind than the one before, and for each
-success after an error: the time, what it is, and its text.
+IDs go to FILE.ids, 8 bytes each. FILE.log gets a line of JSON for each event, for each error unless it repeats the last one, and for each
+success after an error. A line has the time, the event or error, and its text.
 """
 
 import array
@@ -34,7 +34,7 @@ class Events(logging.Handler):
 
 
 def mint(ids, buffer):
-    """Writes down a few IDs; returns the code of an error."""
+    """Mints and writes down a few IDs. Returns the error, if there is one."""
     try:
         ids.fill(buffer)
     except frazil.FrazilError as error:

@@ -1,7 +1,7 @@
-"""A TCP balancer, as people put before replicas: connections go in turn to those whose /readyz says yes.
+"""A TCP balancer like those in front of replicas: it distributes connections among the replicas that are ready by /readyz.
 
-A connection that a replica refuses goes to the next one. A replica that does not answer at all, neither yes nor no, loses its
-connections, as with HAProxy's `on-marked-down shutdown-sessions`: who waits on one would wait for ever.
+A connection that a replica refuses goes to the next one. A replica that does not answer /readyz at all loses its connections,
+as with HAProxy's `on-marked-down shutdown-sessions`. Otherwise, a client of that replica would wait for ever.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ PROTOCOLS = ("http", "resp")
 
 
 class Balancer:
-    """Listens on `ports["http"]` and `ports["resp"]`, in a thread of its own, until the end of its `with` block."""
+    """Listens on `ports["http"]` and `ports["resp"]`, in its own thread, until the end of its `with` block."""
 
     def __init__(self, replicas):
-        """`replicas` are the ports of each: `http`, `resp`, `admin`."""
+        """Takes the ports of each replica: `http`, `resp`, `admin`."""
         self.reserved = {protocol: process.reserve_port() for protocol in PROTOCOLS}
         self.ports = {protocol: process.port_of(reserved) for protocol, reserved in self.reserved.items()}
         self._replicas = replicas
@@ -98,7 +98,7 @@ class Balancer:
 
 
 async def copy(reader, writer):
-    """Copies bytes from each side to the other, until one of them ends."""
+    """Copies bytes from the reader to the writer, until one of them ends."""
     with contextlib.suppress(OSError):
         while data := await reader.read(1 << 16):
             writer.write(data)

@@ -1,5 +1,5 @@
-/* Has a program in Rust panic in the thread that reads PANIC from a socket, or whose connection cannot be taken while the file $BREAKS is
-   there: std panics where the monotonic clock fails. */
+/* Makes a Rust program panic: in the thread that reads PANIC from a socket, and in a thread that accepts a connection while the file
+   $BREAKS exists. The monotonic clock then fails, and std panics. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

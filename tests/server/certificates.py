@@ -1,10 +1,10 @@
-"""Certificates of authorities of our own, as an operator makes them."""
+"""Certificates of the tests' own authorities, made like an operator's."""
 
 import subprocess
 
 
 def make(folder, name, authority=None, subject_alternative_names="IP:127.0.0.1,DNS:localhost", days=2):
-    """A certificate in NAME.crt and its key in NAME.key; without an authority it is one itself."""
+    """Makes a certificate in NAME.crt and its key in NAME.key. Without an authority, the certificate is itself one."""
     crt, key = folder / f"{name}.crt", folder / f"{name}.key"
     command = [
         "openssl",
@@ -28,7 +28,7 @@ def make(folder, name, authority=None, subject_alternative_names="IP:127.0.0.1,D
 
 
 def revoke(folder, authority, *names):
-    """The revocation list of an authority in AUTHORITY.crl, with these certificates."""
+    """Writes an authority's revocation list with these certificates into AUTHORITY.crl."""
     crt, key = folder / f"{authority}.crt", folder / f"{authority}.key"
     state, number, config, crl = (folder / f"{authority}.{end}" for end in ("index", "number", "cnf", "crl"))
     state.write_text("")

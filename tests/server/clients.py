@@ -1,4 +1,4 @@
-"""Six programs that ask for IDs, in four protocols, again and again; each in a thread of its own."""
+"""Six programs that repeatedly request IDs in four protocols, each in its own thread."""
 
 import http.client
 import json
@@ -9,19 +9,19 @@ import numpy
 import redis
 
 COUNT = 1000
-# Between two requests: the machine is for the servers.
+# The pause between two requests, which leaves the machine to the servers.
 PAUSE_S = 0.12
 RETRY_S = 0.02
-# A balancer ends what nobody answers.
+# The time limit of a request. A balancer ends requests that no replica answers.
 TIMEOUT_S = 60
 
 
 class Refused(Exception):
-    """An answer, which is an error."""
+    """An answer that is an error."""
 
 
 class Client:
-    """A request that fails is sent again on another connection, until it is answered."""
+    """A client that sends a failed request again, on another connection, until it is answered."""
 
     title: str
     protocol: str
@@ -33,7 +33,7 @@ class Client:
         """The IDs of each answer."""
         self.retries = 0
         self.failed = 0
-        """Requests that an error was the answer to, and to their first retry, too."""
+        """The number of requests whose first retry failed, too."""
         self.errors = {}
         self._connection = None
         self._over = threading.Event()
@@ -51,11 +51,11 @@ class Client:
         self._thread.join()
 
     def count(self):
-        """The number of IDs that it was given."""
+        """Returns the number of IDs that the client has received."""
         return sum(map(len, self.batches))
 
     def ids(self):
-        """All that it was given, as an array."""
+        """Returns all received IDs as an array."""
         return numpy.concatenate(self.batches)
 
     def _work(self):
@@ -142,7 +142,7 @@ class Resp2(Client):
     version = 2
 
     def connect(self):
-        # Trying again is ours.
+        # No retries by the library, because `Client` retries.
         return redis.Redis(port=self.ports["resp"], protocol=self.version, socket_timeout=TIMEOUT_S, retry=None)
 
     def ask(self, connection):
@@ -150,7 +150,7 @@ class Resp2(Client):
 
 
 class Resp3(Resp2):
-    """Numbers of a segment: most in one command, some in a pipeline."""
+    """A client of a segment. It takes most numbers in one command, and some in a pipeline."""
 
     title, protocol = "RESP 3, a segment", "RESP 3"
     version = 3

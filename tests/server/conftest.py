@@ -1,4 +1,4 @@
-"""One server for the tests that only ask it."""
+"""One server, shared by the tests that only send requests."""
 
 import pathlib
 import sys
@@ -14,7 +14,7 @@ NAMES = (
     "invoice=segment store=memory step=100 compat=leaf,tinyid",
     "odd=segment store=memory increment=2 offset=1 step=100 compat=tinyid",
     "ring=buffered standard node=2 size=4096",
-    # 16 IDs a second, and who comes later has to wait, or to go.
+    # 16 IDs a second. A later request in that second waits or is refused.
     "slow=layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=3 exhausted=wait:60s",
     "full=layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=4 exhausted=error",
 )
@@ -27,5 +27,5 @@ def server(tmp_path_factory):
     with Replica(folder, *NAMES, photos, "--threads=1", "--max-wait-ms=30000", "--max-connections=1000") as replica:
         yield replica
         assert replica.end() == 0
-        # The tests ask for what is refused.
+        # The tests provoke refusals.
         assert {event["level"] for event in replica.events() if event["event"] != "access.refused"} == {"info"}

@@ -21,17 +21,17 @@ TIMEOUT_S = 60
 
 
 class Replica:
-    """A server with names as given; it ends with the `with` block."""
+    """A server with the given names, which ends with the `with` block."""
 
     def __init__(self, folder, *arguments, env=None, tls=None, under=(), host=""):
-        """`tls`: what clients know, an `ssl.SSLContext`. `under`: a command that starts it. `host`: of its addresses."""
+        """Prepares a server. `tls` is the clients' `ssl.SSLContext`, `under` a command that starts it, `host` the host of its addresses."""
         self.tls, self.address = tls, "::1" if host.startswith("[") else "127.0.0.1"
         self.reserved = {protocol: process.reserve_port() for protocol in ("http", "resp", "admin")}
         self.ports = {protocol: process.port_of(reserved) for protocol, reserved in self.reserved.items()}
         addresses = [f"--{protocol}={host}:{port}" for protocol, port in self.ports.items()]
         self.command = [*under, PROGRAM, *addresses, *arguments]
         self.log = folder / f"server-{self.ports['http']}.log"
-        # Another test's server may have the same fixed numbers.
+        # The scope keeps it apart from other tests' servers with the same fixed numbers.
         self.options = {"env": os.environ | {"FRAZIL_GUARD_SCOPE": str(folder)} | (env or {})}
         self.running = None
 
@@ -63,23 +63,23 @@ class Replica:
     def signal(self, number):
         os.kill(self.running.pid, number)
 
-    def reload(self, told):
-        """Has it read its files again, until its log tells so in one event more of this name."""
+    def reload(self, name):
+        """Makes the server read its files again, and waits until it has logged one more event with this name."""
 
         def count():
-            return sum(event["event"] == told for event in self.events())
+            return sum(event["event"] == name for event in self.events())
 
         before = count()
         self.signal(signal.SIGHUP)
         assert process.await_true(lambda: count() > before, TIMEOUT_S), self.log.read_text()
 
     def end(self):
-        """Ends it as an operator does; its exit status."""
+        """Ends the server by SIGTERM, as an operator does, and returns its exit status."""
         self.signal(signal.SIGTERM)
         return self.running.wait(TIMEOUT_S)
 
     def events(self):
-        """The lines that it has logged."""
+        """Returns the events that the server has logged."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def connection(self, port="http"):
@@ -88,7 +88,7 @@ class Replica:
         return http.client.HTTPConnection(self.address, self.ports[port], timeout=TIMEOUT_S)
 
     def ask(self, method, path, headers=None, body=None, port="http"):
-        """A request on a connection of its own: the status, the headers, the body."""
+        """Sends a request on a new connection; returns the status, the headers and the body."""
         connection = self.connection(port)
         try:
             connection.request(method, path, body=body, headers=headers or {})
@@ -103,13 +103,13 @@ class Replica:
         return status, json.loads(body)
 
     def ids(self, name, count):
-        """So many IDs, as a program would have them."""
+        """Returns `count` IDs, requested over HTTP."""
         status, body = self.json("POST", f"/v1/{name}/next?n={count}")
         assert status == 200, body
         return [int(number) for number in body["ids"]]
 
     def redis(self, **options):
-        # It would try again for seconds what is refused.
+        # No retries, because the library would retry a refused request for seconds.
         return redis.Redis(port=self.ports["resp"], socket_timeout=TIMEOUT_S, **({"retry": None} | options))
 
     def raw(self, data, port="resp"):
@@ -120,12 +120,12 @@ class Replica:
                 connection.shutdown(socket.SHUT_WR)
                 return b"".join(iter(lambda: connection.recv(65536), b""))
             except OSError:
-                # It was closed while there was more to read: the answer may be lost.
+                # The server closed the connection with unread input, so the answer may be lost.
                 return b""
 
 
 def run(*arguments, env=None):
-    """Runs the program to its end."""
+    """Runs frazil-server to its end."""
     return subprocess.run(
         [PROGRAM, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=os.environ | (env or {})
     )

@@ -1,4 +1,4 @@
-"""Three replicas on one store behind a balancer, six clients in four protocols, and everything around them breaks."""
+"""Three replicas on one store after a balancer, with six clients in four protocols, while everything around them breaks."""
 
 import collections
 import contextlib
@@ -10,16 +10,16 @@ from balancer import Balancer
 from clients import ALL
 from replica import TIMEOUT_S, Replica, process
 
-# Four node numbers for three replicas: one that is lost is soon needed by another one.
+# Four node numbers for three replicas, so another replica soon takes a number that was lost.
 LAYOUT = "time:41@1ms node:2 sequence:12 epoch:2025-01-01"
 NODE_SHIFT = 12
 WINDOW_S = 10
-# Until a frozen replica's lease is over, and anybody may have its number.
+# The time after which a frozen replica's lease has ended, and another replica may take its number.
 FROZEN_S = WINDOW_S + 1.5
 
 
 class Supervised(Replica):
-    """One that is started again when it ends because the store does not answer: a busy one, or one that is just being restarted."""
+    """A replica that is started again if it ends because the store, which may be busy or restarting, does not answer."""
 
     def start(self):
         while True:
@@ -31,10 +31,10 @@ class Supervised(Replica):
 
 
 class Show:
-    """In its `with` block replicas serve and clients ask."""
+    """The whole set-up. In its `with` block, replicas serve and clients send requests."""
 
     def __init__(self, store, folder, say=lambda text: None):
-        """`store` is a server of tests/servers; `say` is told what happens."""
+        """Takes a server of tests/servers, and a function that is called with a line about each step."""
         url = f"store={store.url} namespace=show"
         names = [
             f"orders=layout='{LAYOUT}' start=zero {url} window={WINDOW_S}s renew=2s",
@@ -60,7 +60,7 @@ class Show:
         return self.stack.__exit__(*exception)
 
     def await_answers(self, count=2):
-        """Waits until each client was given that many more."""
+        """Waits until each client has received `count` more answers."""
         wanted = [len(client.batches) + count for client in self.clients]
 
         def reached():
@@ -72,7 +72,7 @@ class Show:
         return sum(client.count() for client in self.clients)
 
     def kill(self, number):
-        """kill -9; started again."""
+        """Kills a replica with SIGKILL, and starts it again."""
         replica = self.replicas[number]
         self.say(f"replica {number + 1} is killed (kill -9), and started again")
         self.faults["kill -9"] += 1
@@ -81,7 +81,7 @@ class Show:
         replica.start()
 
     def freeze(self, number):
-        """SIGSTOP, until its lease is over and its node number is another's: the two others are killed, and need one each."""
+        """Freezes a replica until its lease has ended and another has its number: the two others are killed, and each leases a number."""
         replica = self.replicas[number]
         self.say(f"replica {number + 1} is frozen (SIGSTOP) until its lease is over")
         self.faults["SIGSTOP"] += 1
@@ -102,14 +102,14 @@ class Show:
         self.store.restart()
 
     def roll(self):
-        """A rolling restart as an operator does it: each replica in turn, and the next one when it is ready."""
+        """Makes a rolling restart, as an operator does: each replica in turn, once the one before is ready."""
         self.say("a rolling restart: SIGTERM to each replica in turn")
         self.faults["rolling restart"] += 1
         before = sum(client.failed for client in self.clients), self.requests(), self.retries()
         for replica in self.replicas:
             assert replica.end() == 0, replica.log.read_text()
             replica.start()
-            # No request lasts from the end of one replica to the end of the next.
+            # Waits, so that no request lasts from the end of one replica to the end of the next.
             self.await_answers()
         self.rolling["failed"] += sum(client.failed for client in self.clients) - before[0]
         self.rolling["requests"] += self.requests() - before[1]
@@ -122,20 +122,20 @@ class Show:
         return sum(client.retries for client in self.clients)
 
     def round(self, first=0):
-        """Each fault once, and service again after each; `first` is the replica that it begins with."""
+        """Makes each fault once, and waits for answers after each. Begins with the replica `first`."""
         count = len(self.replicas)
         for fault in (lambda: self.kill(first % count), lambda: self.freeze((first + 1) % count), self.restart_store, self.roll):
             fault()
             self.await_answers()
 
     def end(self):
-        """The clients stop, and then the replicas, as they should."""
+        """Stops the clients, and then the replicas, which must end normally."""
         for client in self.clients:
             client.stop()
         assert [replica.end() for replica in self.replicas] == [0, 0, 0]
 
     def duplicates(self):
-        """The IDs of each name, and how many of them were there before."""
+        """Returns the number of IDs of each name, and of duplicates among them."""
         found = {}
         for name in sorted({client.name for client in self.clients}):
             ids = numpy.sort(numpy.concatenate([client.ids() for client in self.clients if client.name == name]))
@@ -143,12 +143,12 @@ class Show:
         return found
 
     def nodes(self):
-        """The node numbers that were used."""
+        """Returns the node numbers that were used."""
         used = [numpy.unique((client.ids() >> NODE_SHIFT) & 3) for client in self.clients if client.name == "orders"]
         return {int(node) for nodes in used for node in nodes}
 
     def report(self):
-        """The outcome, line by line."""
+        """Yields the lines of the outcome."""
         faults = ", ".join(f"{name} {count}" for name, count in self.faults.items())
         rolling = f"{self.rolling['requests']:,} requests, {self.rolling['retries']} sent twice, {self.rolling['failed']} failed"
         clients = [

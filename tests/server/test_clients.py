@@ -1,4 +1,4 @@
-"""docs/server-clients.md: its programs run as they stand there, on ports of our own, and lose no digit."""
+"""The programs of docs/server-clients.md, unchanged except for the ports. They lose no digit."""
 
 import re
 import subprocess
@@ -10,9 +10,9 @@ from replica import ROOT, TIMEOUT_S, Replica
 
 GUIDE = (ROOT / "docs/server-clients.md").read_text()
 STANDARD = frazil.Layout("standard")
-# A number that JavaScript cannot tell from its neighbours.
+# A number that rounds to the same double as its neighbours.
 FIRST = 2**53 + 1
-# How a program of each language is run.
+# The command that runs a program of each language.
 RUNS = {
     "sh": ["sh", "-e"],
     "php": ["php"],
@@ -42,13 +42,13 @@ def test_a_program_of_the_guide(language, code, server, tmp_path):
     program.write_text(code)
     if language == "mjs":
         (tmp_path / "node_modules").symlink_to(ROOT / "tests/server/node_modules")
-    # An order and an invoice around those of the program.
+    # An order and an invoice before those of the program; the same comes after them.
     before = server.ids("orders", 1) + server.ids("invoice", 1)
-    told = subprocess.run([*RUNS[language], program], capture_output=True, text=True, timeout=4 * TIMEOUT_S, check=False, cwd=tmp_path)
-    assert told.returncode == 0 and not told.stderr, told.stderr
+    result = subprocess.run([*RUNS[language], program], capture_output=True, text=True, timeout=4 * TIMEOUT_S, check=False, cwd=tmp_path)
+    assert result.returncode == 0 and not result.stderr, result.stderr
     after = server.ids("orders", 1) + server.ids("invoice", 1)
-    printed = [int(line) for line in told.stdout.split()]
-    # All that was given out was printed, to the last digit.
+    printed = [int(line) for line in result.stdout.split()]
+    # The program has printed all issued numbers, to the last digit.
     orders, invoices = ([number for number in printed if low < number < high] for low, high in zip(before, after, strict=True))
     assert invoices == list(range(before[1] + 1, after[1])) and len(invoices) == ("invoice" in code)
     assert len(orders) == 3 and orders == sorted(set(orders)) and sorted(printed) == sorted(orders + invoices)

@@ -1,4 +1,4 @@
-"""The files for Kubernetes and Compose: valid by their schemas, of one mind with each other, and with settings that the server takes."""
+"""The files for Kubernetes and Compose: they are valid by their schemas, agree with each other, and have accepted settings."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def pod():
 
 @pytest.mark.parametrize("path", [path for path in KUBERNETES if path.name != "kustomization.yaml"], ids=lambda path: path.name)
 def test_manifests_are_valid(path):
-    """By the schemas of an old and of a new Kubernetes, where a field that there is not is an error."""
+    """Checks by the schemas of an old and a new Kubernetes. An unknown field is an error."""
     for version in ("1.28", "1.34"):
         kubernetes_validate.validate(yaml.safe_load(path.read_text()), version, strict=True)
 
@@ -62,11 +62,11 @@ def test_ports_labels_and_secrets_agree():
     assert manifest("service.yaml")["spec"]["selector"] == labels
     assert {port["targetPort"] for port in manifest("service.yaml")["spec"]["ports"]} == {"http", "resp"}
     assert {port["port"] for rule in policy["ingress"] for port in rule["ports"]} == set(ports)
-    told = run("check", "--config", DIST / "kubernetes/server.toml", f"--tokens={DIST}/kubernetes/tokens.toml", env=SECRETS)
-    assert told.returncode == 0, told.stderr
-    served = dict(re.findall(r"^(http|resp|admin) +0\.0\.0\.0:(\d+)$", told.stdout, re.MULTILINE))
+    result = run("check", "--config", DIST / "kubernetes/server.toml", f"--tokens={DIST}/kubernetes/tokens.toml", env=SECRETS)
+    assert result.returncode == 0, result.stderr
+    served = dict(re.findall(r"^(http|resp|admin) +0\.0\.0\.0:(\d+)$", result.stdout, re.MULTILINE))
     assert {name: int(port) for name, port in served.items()} == ports
-    # Each variable that the settings name comes from the secret, in both files.
+    # In both files, each variable that the settings name comes from the secret.
     wanted = set(re.findall(r"env:(\w+)", (DIST / "kubernetes/server.toml").read_text() + (DIST / "kubernetes/tokens.toml").read_text()))
     assert {variable["name"] for variable in container["env"]} == wanted == set(SECRETS)
     compose = yaml.safe_load((DIST / "compose.yaml").read_text())
@@ -74,7 +74,7 @@ def test_ports_labels_and_secrets_agree():
     assert all((DIST / config["file"]).is_file() for config in compose["configs"].values())
 
 
-def test_the_end_fits_into_the_time_for_it():
+def test_the_shutdown_fits_into_the_grace_period():
     delay_ms = int(re.search(r"^drain-delay-ms = (\d+)", (DIST / "kubernetes/server.toml").read_text(), re.MULTILINE)[1])
     assert pod()["terminationGracePeriodSeconds"] >= delay_ms / 1000 + 30
     compose = yaml.safe_load((DIST / "compose.yaml").read_text())
@@ -82,10 +82,10 @@ def test_the_end_fits_into_the_time_for_it():
 
 
 def test_the_probe_of_compose_takes_the_settings():
-    """It fails because nobody answers, and not because of the settings."""
+    """The probe fails because no server answers, not because of the settings."""
     compose = yaml.safe_load((DIST / "compose.yaml").read_text())
     _, program, command, *_ = compose["services"]["ids"]["healthcheck"]["test"]
     assert (program, command) == ("frazil-server", "health")
     settings = ["--config", DIST / "kubernetes/server.toml", f"--tokens={DIST}/kubernetes/tokens.toml", "--admin=127.0.0.1:1"]
-    told = run("health", *settings, env=os.environ | SECRETS)
-    assert told.returncode == 1 and told.stdout.startswith("127.0.0.1:1 gives no answer"), told
+    result = run("health", *settings, env=os.environ | SECRETS)
+    assert result.returncode == 1 and result.stdout.startswith("127.0.0.1:1 does not answer"), result

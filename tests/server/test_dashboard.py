@@ -1,8 +1,9 @@
-"""The dashboard for Grafana: a real Prometheus answers each of its questions about a real server."""
+"""The dashboard for Grafana: a real Prometheus answers each of its queries about a real server."""
 
 import itertools
 import json
 import subprocess
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -13,8 +14,10 @@ from servers import process
 
 DASHBOARD = json.loads((ROOT / "server/dist/grafana.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+[MARKS] = DASHBOARD["annotations"]["list"]
 QUESTIONS = {f"{panel['title']} {target['refId']}": target["expr"] for panel in PANELS for target in panel["targets"]}
-# One name of each kind; a lease whose bound is seen.
+QUESTIONS[MARKS["name"]] = MARKS["expr"]
+# One name of each kind. The first has a lease, whose bound is shown.
 NAMES = ("orders=standard store=file:{store}", "invoice=segment store=memory step=100", "ring=buffered standard node=2 size=4096")
 
 
@@ -27,7 +30,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ask(server, tmp_path_factory):
-    """A function that asks Prometheus, which has read the server's metrics some times while it served."""
+    """Returns a function that queries Prometheus, which has read the server's metrics several times."""
     folder = tmp_path_factory.mktemp("prometheus")
     scrape = {"job_name": "frazil-server", "static_configs": [{"targets": [f"127.0.0.1:{server.ports['admin']}"]}]}
     # JSON is YAML.
@@ -46,7 +49,7 @@ def ask(server, tmp_path_factory):
             raise AssertionError(error.read().decode()) from None
 
     def is_ready():
-        """Its port is open before it answers questions."""
+        """Returns whether Prometheus answers queries. Its port opens earlier."""
         try:
             with urllib.request.urlopen(f"http://{address}/-/ready", timeout=TIMEOUT_S):
                 return True
@@ -81,6 +84,22 @@ def test_the_replicas_to_choose_from(ask, server):
     [instance] = DASHBOARD["templating"]["list"][1:]
     assert instance["query"] == "label_values(frazil_server_build_info, instance)"
     assert [one["metric"]["instance"] for one in ask("frazil_server_build_info")] == [f"127.0.0.1:{server.ports['admin']}"]
+
+
+def test_a_mark_lies_where_the_server_started(ask, server):
+    """The value is the time of the mark, in milliseconds."""
+    assert MARKS["useValueForTime"] == "on"
+    [mark] = ask(MARKS["expr"].replace("$instance", ".+"))
+    assert 0 <= time.time() * 1000 - float(mark["value"][1]) < 600_000
+
+
+def test_single_figures_are_on_top_and_a_short_lease_is_red():
+    figures = [panel for panel in PANELS if panel["type"] == "stat"]
+    assert sum(panel["gridPos"]["w"] for panel in figures) == 24 and {panel["gridPos"]["y"] for panel in figures} == {0}
+    for panel in (panel for panel in PANELS if "frazil_lease_left_seconds" in panel["targets"][0]["expr"]):
+        steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        # The default `renew` of a store on a server is 10 s.
+        assert [(step["color"], step["value"]) for step in steps[:2]] == [("red", None), ("orange", 10)]
 
 
 def test_the_panels_have_their_places():

@@ -1,4 +1,4 @@
-"""Leaf's and Tinyid's clients ask frazil-server over those systems' own tables in MariaDB, and read what they are used to."""
+"""Leaf's and Tinyid's clients with frazil-server, which uses those systems' own tables in MariaDB: the clients get the usual answers."""
 
 import http.client
 import json
@@ -8,7 +8,7 @@ import pytest
 import servers
 from replica import TIMEOUT_S, Replica
 
-# The tables and rows of their documents, and two rows more for Tinyid's client.
+# The tables and rows of those systems' documents, and two more rows for Tinyid's client.
 LEAF = """
 CREATE TABLE leaf_alloc (
     biz_tag varchar(128) NOT NULL DEFAULT '', max_id bigint(20) NOT NULL DEFAULT '1', step int(11) NOT NULL,
@@ -45,14 +45,14 @@ def server(store, tmp_path_factory):
     tokens = folder / "tokens.toml"
     tokens.write_text(f'[old]\nsecret = "{TOKEN}"\nmint = ["*"]\nlease = ["*"]\n')
     names = [f"{name}=segment store={store.url} table=tinyid compat=tinyid" for name in TYPES]
-    # As many at once as Tinyid's server gives.
+    # The maximum count of Tinyid's server.
     with Replica(folder, *names, "--max-count=100000", f"--tokens={tokens}") as replica:
         yield replica
         assert replica.end() == 0
 
 
 def asked(server, request):
-    """A request as a program sent it, and the answer: its status line, its type, its body."""
+    """Sends a recorded request. Returns the answer's status line, type and body."""
     with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=TIMEOUT_S) as connection:
         connection.sendall(request.replace(b"\n", b"\r\n"))
         with connection.makefile("rb") as answer:
@@ -61,7 +61,7 @@ def asked(server, request):
             return status, headers["Content-Type"], answer.read(int(headers["Content-Length"]))
 
 
-# As curl sends them, and as Tinyid's own client does on Java 17.
+# The requests of curl, and of Tinyid's own client on Java 17.
 CURL = b"GET %s HTTP/1.1\nHost: localhost:9999\nUser-Agent: curl/7.88.1\nAccept: */*\n\n"
 JAVA = (
     b"POST /tinyid/id/nextSegmentIdSimple?token=" + TOKEN.encode() + b"&bizType=%s HTTP/1.1\nCache-Control: no-cache\nPragma: no-cache\n"
@@ -72,7 +72,7 @@ TEXT, HTML, JSON = (f"{kind};charset=UTF-8" for kind in ("text/plain", "text/htm
 
 
 def test_the_requests_of_tinyids_readme(server):
-    """In their order, with the answers that stand there."""
+    """Sends the README's requests in order, and compares the answers."""
     recorded = [
         ("nextId?bizType=test", JSON, b'{"data":[2],"code":200,"message":""}'),
         ("nextIdSimple?bizType=test", TEXT, b"3"),
@@ -85,11 +85,11 @@ def test_the_requests_of_tinyids_readme(server):
 
 
 def test_the_requests_of_tinyids_client(server):
-    """Ranges as Tinyid's server hands them out: `currentId,loadingId,maxId,delta,remainder`, the first one of the row's step."""
+    """Ranges have the form of Tinyid's server, `currentId,loadingId,maxId,delta,remainder`. The first range has the row's step."""
     for name, delta, remainder in (("client", 1, 0), ("odd", 2, 1)):
-        # Spring gives a string the type that is wanted most; Java's own client names HTML first.
+        # Spring sends a string with the most preferred type, and Java's own client prefers HTML.
         assert asked(server, JAVA % name.encode()) == (b"HTTP/1.1 200 OK", HTML, b"1,20001,100001,%d,%d" % (delta, remainder))
-        # The next ones go on where it ends; frazil's grow with the demand.
+        # The next ranges continue after it. frazil's ranges grow with the demand.
         status, kind, body = asked(server, JAVA % name.encode())
         current, loading, end, *steps = map(int, body.split(b","))
         assert (status, kind, current, steps) == (b"HTTP/1.1 200 OK", HTML, 100_001, [delta, remainder])
@@ -102,8 +102,8 @@ def test_the_requests_of_tinyids_client(server):
         assert (status, kind, body.decode()) == (b"HTTP/1.1 200 OK", JSON, f'{{"data":{{{written}}},"code":200,"message":""}}')
 
 
-def test_what_tinyid_refuses(server):
-    """A wrong token as there; and where its answer is empty there is a status, at which its client has nothing, as before."""
+def test_requests_that_tinyid_refuses(server):
+    """A wrong token gets Tinyid's answer. If that is empty, it gets an error status, for which Tinyid's client also has nothing."""
     path = b"/tinyid/id/nextId?bizType=test&token=" + b"0" * 32
     assert asked(server, CURL % path) == (b"HTTP/1.1 200 OK", JSON, b'{"data":null,"code":5,"message":"token is error"}')
     status, _, body = asked(server, JAVA.replace(TOKEN.encode(), b"0" * 32) % b"client")
@@ -111,7 +111,7 @@ def test_what_tinyid_refuses(server):
 
 
 def test_leafs_requests(store, tmp_path):
-    """A number as text, beginning at the row's max_id; and Leaf's own server may move the row meanwhile."""
+    """Numbers are texts, beginning at the row's max_id. Leaf's own server may advance the row at the same time."""
     with Replica(tmp_path, f"leaf-segment-test=segment store={store.url} table=leaf compat=leaf") as server:
         get = CURL % b"/api/segment/get/leaf-segment-test"
         for number in range(1, 6):

@@ -1,4 +1,4 @@
-"""HTTP/1.1 and HTTP/2: exactly n IDs or an error, whatever is asked; Leaf's and Tinyid's paths."""
+"""HTTP/1.1 and HTTP/2: each request gets exactly n IDs or an error. Leaf's and Tinyid's paths."""
 
 import asyncio
 import datetime
@@ -31,8 +31,8 @@ def test_exactly_n_in_each_form(server, count):
 
 
 @pytest.mark.parametrize("name", ["orders", "items", "invoice", "odd", "photos", "ring"])
-def test_every_kind_of_name(server, name):
-    # Each ticket is a journey to a store.
+def test_every_kind_of_generator_issues_unique_ids(server, name):
+    # Each ticket is a call to a store.
     count = 10 if name == "photos" else 150
     ids = [*server.ids(name, count), *server.ids(name, 1)]
     assert len(set(ids)) == count + 1
@@ -89,8 +89,8 @@ def test_the_head_of_what_may_be_read(server, http2):
     ],
 )
 def test_bad_input(server, method, path, status, code):
-    told, body = server.json(method, path)
-    assert (told, body["error"]["code"]) == (status, code) and body["error"]["message"]
+    answered, body = server.json(method, path)
+    assert (answered, body["error"]["code"]) == (status, code) and body["error"]["message"]
 
 
 def test_a_body_and_a_form_that_nobody_reads(server):
@@ -161,7 +161,7 @@ def test_http2(server):
     assert len(ids) == len(set(ids)) == 25_000
 
 
-def test_a_full_tick_is_told(server):
+def test_exhausted_when_a_tick_is_full(server):
     while (answer := server.ask("POST", "/v1/full/next?n=10"))[0] == 200:
         pass
     status, headers, body = answer
@@ -170,15 +170,15 @@ def test_a_full_tick_is_told(server):
     assert 0 < error["retry_after_ms"] <= 1000
 
 
-def test_who_waits_holds_up_nobody(server):
-    """64 IDs take 3 s and more; the server has one thread, and goes on with everybody else's."""
+def test_a_waiting_request_delays_no_other(server):
+    """64 IDs take at least 3 s. The server has one thread, and serves other clients during that time."""
     waited = []
     waiting = threading.Thread(target=lambda: waited.extend(server.ids("slow", 64)))
     waiting.start()
     for _ in range(100):
         assert len(server.ids("orders", 100)) == 100
     assert waiting.is_alive()
-    # Whoever goes away gives the wait up, and the next one is not behind it.
+    # A client that disconnects gives up its wait, and the next request does not queue after it.
     with server.redis() as redis:
         redis.connection_pool.get_connection().send_command("FRAZIL.NEXT", "slow", "COUNT", "64")
     waiting.join()
@@ -221,7 +221,7 @@ def test_tinyid_to_the_byte(server):
     current, _, end, delta, remainder = map(int, body.split(","))
     assert (delta, remainder, current % 2, end % 2) == (2, 1, 1, 1)
 
-    # Theirs cuts the batch, and answers the simple form with nothing.
+    # Tinyid's server would cut the batch, and answer the simple form with nothing.
     status, _, body = asked("nextId", batchSize=10_001)
     assert (status, json.loads(body)["code"], json.loads(body)["data"]) == (200, 6, None)
     for query in ({"batchSize": 10_001}, {"batchSize": 0}, {"bizType": "none"}):
@@ -234,9 +234,9 @@ def test_requests_as_spring_reads_them(server):
     form = {"Content-Type": "application/x-www-form-urlencoded; charset=UTF-8"}
 
     def asked(path, headers=None, body=None, method="POST"):
-        status, answer, told = server.ask(method, path, headers, body)
-        assert status == 200, told
-        return answer["Content-Type"], [int(number) for number in told.decode().split(",")]
+        status, answer, body_of_answer = server.ask(method, path, headers, body)
+        assert status == 200, body_of_answer
+        return answer["Content-Type"], [int(number) for number in body_of_answer.decode().split(",")]
 
     text = "text/plain;charset=UTF-8"
     [last] = server.ids("invoice", 1)
@@ -251,7 +251,7 @@ def test_requests_as_spring_reads_them(server):
     ):
         assert asked(path, headers, body) == (text, list(range(last + 1, last + 1 + count))), path
         last += count
-    # A string is written in the type that is wanted most: Java's clients that read a number want JSON.
+    # A string has the most preferred type. Java's clients that read a number prefer JSON.
     for accept, kind in (
         ("application/json, application/*+json", "application/json;charset=UTF-8"),
         ("text/html, image/gif, image/jpeg, */*; q=0.2", "text/html;charset=UTF-8"),
@@ -261,6 +261,6 @@ def test_requests_as_spring_reads_them(server):
     ):
         for path in ("/api/segment/get/invoice", "/id/nextIdSimple?bizType=invoice"):
             assert asked(path, {"Accept": accept}, method="GET")[0] == kind, accept
-    # A key that must be there once, and a body that is too long.
+    # A key that must occur exactly once, and a body that is too long.
     assert server.ask("GET", "/id/nextIdSimple?bizType=invoice&bizType=orders")[0] == 400
     assert server.ask("POST", "/id/nextIdSimple?bizType=invoice", form, b"x=" + b"y" * 70_000)[0] == 400

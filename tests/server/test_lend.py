@@ -1,4 +1,4 @@
-"""A store that is lent: `store=frazil://` of other programs, its rights, its refusals, and replicas that die."""
+"""A lent store: `store=frazil://` of other programs, rights, refusals, and replicas that die."""
 
 import contextlib
 import fcntl
@@ -38,7 +38,7 @@ def nodes(*arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments, told",
+    "arguments, expected",
     [
         (["shop=lend store=local"], "give --resp"),
         (["shop=lend store=memory", "--resp=:1"], "ends with the process"),
@@ -49,9 +49,9 @@ def nodes(*arguments):
         (["*=standard node=1", "--resp=:1"], "is not a name"),
     ],
 )
-def test_what_cannot_be_lent_is_told_before_the_start(arguments, told):
+def test_a_name_that_cannot_be_lent_is_refused_at_the_start(arguments, expected):
     ended = run("check", *arguments)
-    assert ended.returncode != 0 and told in ended.stderr and "hushhush" not in ended.stderr, ended.stderr
+    assert ended.returncode != 0 and expected in ended.stderr and "hushhush" not in ended.stderr, ended.stderr
 
 
 def test_rights_are_those_of_the_namespace(tmp_path):
@@ -68,7 +68,7 @@ def test_rights_are_those_of_the_namespace(tmp_path):
         ):
             assert ids.next() > 0 and ids.lease.healthy and ids.lease.store == url(server, token="***")
             assert segment.batch(3000) == list(range(1, 3001))
-            # The records are the store's own.
+            # The store itself and the lent store show the same records.
             for address in (store, pod):
                 assert f"node={ids.node} " in nodes(address, "--namespace=shop")
             with frazil.Snowflake(f"{LEASE} store={operator} namespace=stock") as other:
@@ -76,7 +76,7 @@ def test_rights_are_those_of_the_namespace(tmp_path):
                 listed = {token: nodes(url(server, token=token), "--all") for token in (POD, OPERATOR)}
         assert "stock" in listed[OPERATOR] and "shop" in listed[OPERATOR]
         assert "stock" not in listed[POD] and "shop" in listed[POD]
-        for address, namespace, name, told in [
+        for address, namespace, name, expected in [
             (url(server), "shop", "STORE_AUTH", "write frazil://TOKEN@host"),
             (url(server, token="hushhush-hushhush"), "shop", "STORE_AUTH", "does not know the token"),
             (pod, "stock", "STORE_AUTH", 'the right to lease ranges of "stock"'),
@@ -87,18 +87,18 @@ def test_rights_are_those_of_the_namespace(tmp_path):
             (f"frazil://127.0.0.1:{server.ports['http']}", "shop", "STORE_UNSUITABLE", "--resp"),
         ]:
             error = refusal(f"{LEASE} store={address} namespace={namespace}")
-            assert error.name == name and told in str(error), error
+            assert error.name == name and expected in str(error), error
             assert not any(secret in str(error) for secret in (POD, OPERATOR, "hushhush", str(tmp_path))), error
         with server.redis(password=OPERATOR) as client:
             with pytest.raises(redis.ResponseError, match="is a namespace that is lent"):
                 client.incr("shop")
-            # A path is no namespace, whoever asks.
+            # A path is not a namespace, not even for an operator.
             with pytest.raises(redis.ResponseError, match="is not a name"):
-                client.execute_command("FRAZIL.STORE", "LOAD", "../shop", 1000, "*")
+                client.execute_command("FRAZIL.STORE", "LOAD", "../shop", 1000, "page:0")
         with server.redis() as client, pytest.raises(redis.AuthenticationError):
             client.execute_command("FRAZIL.STORE", "LIST", 1000)
         assert server.ask("GET", "/readyz", port="admin")[0] == 200
-        # A right that is taken away ends open connections' questions, too.
+        # A revoked right is also refused on open connections.
         tokens.write_text(f'[operator]\nsecret = "{OPERATOR}"\n{everything}')
         with frazil.Segment(f"orders store={pod} namespace=shop wait=1s") as segment:
             server.signal(signal.SIGHUP)
@@ -114,11 +114,11 @@ def segment_error(segment):
     return segment.last_error and segment.last_error.name
 
 
-def test_a_store_that_is_away_is_told_from_a_server_that_is(tmp_path):
+def test_an_unreachable_store_and_an_unreachable_server_differ(tmp_path):
     with process.reserve_port() as reserved:
         away = f"redis://:hushhush@127.0.0.1:{process.port_of(reserved)}"
-        told = run("shop=lend store=env:STORE", "--resp=127.0.0.1:0", env={"STORE": away})
-        assert told.returncode != 0 and "shop: " in told.stderr and "hushhush" not in told.stderr, told.stderr
+        result = run("shop=lend store=env:STORE", "--resp=127.0.0.1:0", env={"STORE": away})
+        assert result.returncode != 0 and "shop: " in result.stderr and "hushhush" not in result.stderr, result.stderr
     folder = tmp_path / "store"
     with Replica(tmp_path, f"shop=lend store=file:{folder}") as server:
         folder.rmdir()
@@ -127,8 +127,8 @@ def test_a_store_that_is_away_is_told_from_a_server_that_is(tmp_path):
         assert error.name.startswith("STORE_") and "its own store: " in str(error), error
 
 
-def test_a_pod_goes_on_with_another_replica(tmp_path):
-    """One is killed, stands still, or ends as an operator ends it: leases are extended, and new processes start."""
+def test_a_pod_continues_with_another_replica(tmp_path):
+    """If a replica is killed, suspended or ended by SIGTERM, leases are still extended, and new processes start."""
     namespace = f"pods-{uuid.uuid4()}"
     with contextlib.ExitStack() as stack:
         one, two = (stack.enter_context(Replica(tmp_path, f"{namespace}=lend store={POSTGRESQL}")) for _ in range(2))
@@ -136,7 +136,7 @@ def test_a_pod_goes_on_with_another_replica(tmp_path):
         ids = stack.enter_context(frazil.Snowflake(spec))
         minted = ids.batch(1000)
 
-        def goes_on():
+        def continues():
             before = ids.lease.bound
             assert process.await_true(lambda: ids.next() and ids.lease.healthy and ids.lease.bound > before, TIMEOUT_S), (
                 ids.lease.last_error
@@ -145,26 +145,26 @@ def test_a_pod_goes_on_with_another_replica(tmp_path):
                 assert other.node != ids.node
             minted.extend(ids.batch(1000))
 
-        goes_on()
+        continues()
         one.signal(signal.SIGKILL)
         one.running.wait()
-        goes_on()
+        continues()
         one.start()
         two.signal(signal.SIGSTOP)
-        goes_on()
+        continues()
         two.signal(signal.SIGCONT)
-        goes_on()
+        continues()
         assert one.end() == 0
-        goes_on()
+        continues()
         assert len(set(minted)) == len(minted) and minted == sorted(minted)
 
 
-def test_a_namespace_that_is_locked_keeps_no_other_waiting(tmp_path):
+def test_a_locked_namespace_does_not_delay_others(tmp_path):
     words = ["FRAZIL.STORE", "SWAP", "stuck", "30000", "", "meta", "-", "-", "x", "0", "1"]
     swap = f"*{len(words)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in words)
     with Replica(tmp_path, f"*=lend store=file:{tmp_path}/store") as server, contextlib.ExitStack() as stack:
         with server.redis() as client:
-            # It comes too late, and so writes no record.
+            # The write comes too late, so it writes no record.
             assert b"late" in client.execute_command(*words)
         lock = stack.enter_context((tmp_path / "store/stuck/.lock").open("ab"))
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -175,7 +175,7 @@ def test_a_namespace_that_is_locked_keeps_no_other_waiting(tmp_path):
 
 
 def test_replicas_that_lend_different_stores_are_refused(tmp_path):
-    """At the start; by who goes on with one that was away then; and behind one name. It ends with the mistake."""
+    """Refused at the start, after a replica was unreachable at the start, and with one name for both, until the mistake is corrected."""
     with contextlib.ExitStack() as stack:
         stores = [POSTGRESQL, f"file:{tmp_path}/store"]
         one, two = (stack.enter_context(Replica(tmp_path, f"*=lend store={store}")) for store in stores)

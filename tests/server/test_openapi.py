@@ -1,4 +1,4 @@
-"""The description of the paths, held against the server by Schemathesis: hundreds of requests that it allows or forbids."""
+"""The description of the paths against the server: Schemathesis sends hundreds of requests that it allows or forbids."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ TOKEN = "t" * 32
 CONFIG = """
 [parameters]
 "path.name" = "{name}"
-# No schema tells which times and IDs a layout has.
+# A schema cannot express which times and IDs a layout has.
 [[operations]]
 include-path = "/v1/{{name}}/range"
 checks.positive_data_acceptance.enabled = false
@@ -35,9 +35,9 @@ def findings(server, folder, name, description):
     (folder / "openapi.json").write_text(json.dumps(description))
     command = [sys.executable, "-m", "schemathesis.cli", "--config-file", "schemathesis.toml", "run", "openapi.json"]
     command += [f"--url=http://127.0.0.1:{server.ports['http']}", f"--header=Authorization: Bearer {TOKEN}", "--phases=coverage,fuzzing"]
-    told = subprocess.run([*command, "--max-examples=30"], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
-    assert "Tested: 4" in told.stdout, told
-    return told
+    result = subprocess.run([*command, "--max-examples=30"], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert "Tested: 4" in result.stdout, result
+    return result
 
 
 @pytest.mark.parametrize("name", ["orders", "invoice"])
@@ -45,12 +45,12 @@ def test_the_server_does_what_it_says(server, tmp_path, name):
     status, _, description = server.ask("GET", "/openapi.json", {"Authorization": f"Bearer {TOKEN}"})
     description = json.loads(description)
     assert status == 200 and description["components"]["parameters"]["n"]["schema"]["maximum"] == 500
-    told = findings(server, tmp_path, name, description)
-    assert told.returncode == 0, told.stdout
+    result = findings(server, tmp_path, name, description)
+    assert result.returncode == 0, result.stdout
 
 
 def test_a_false_description_is_found(server, tmp_path):
     description = json.loads(server.ask("GET", "/openapi.json", {"Authorization": f"Bearer {TOKEN}"})[2])
     description["components"]["parameters"]["n"]["schema"]["maximum"] = 1000
-    told = findings(server, tmp_path, "orders", description)
-    assert told.returncode == 1 and "n=" in told.stdout and "1 to 500" in told.stdout, told.stdout
+    result = findings(server, tmp_path, "orders", description)
+    assert result.returncode == 1 and "n=" in result.stdout and "1 to 500" in result.stdout, result.stdout

@@ -1,4 +1,4 @@
-"""Web pages that ask a server without tokens: a browser sends the requests of any page to this machine."""
+"""Web pages that send requests to a server without tokens. A browser sends any page's requests to this machine."""
 
 import contextlib
 import http.client
@@ -34,7 +34,7 @@ def server(tmp_path_factory):
 
 
 def numbers(server):
-    """The next number, and with it whether any was taken."""
+    """Takes the next number, which shows whether others were taken."""
     with server.redis() as client:
         return client.incr("invoice")
 
@@ -66,11 +66,11 @@ def status(server, method, path, *headers, port="http", version="1.1", address="
 def test_a_foreign_page_is_refused(server, headers):
     before = numbers(server)
     for method, path in MINTING:
-        # Tinyid's form of an error is a code in the body.
+        # Tinyid reports errors as a code in the body.
         wanted = 200 if "nextSegmentId" in path else 403
         assert status(server, method, path, *headers) == wanted, path
     for path in ("/metrics", "/readyz"):
-        # Nothing is minted there, so an address of this machine's network is as good as its own.
+        # This path mints nothing, so an address of this machine's network is allowed, like the server's own.
         is_plain = headers in (["Host: 10.0.0.5:8080"], ["Host: [::127.0.0.1]"])
         assert status(server, "GET", path, *headers, port="admin") == (200 if is_plain else 403)
     assert numbers(server) == before + 1
@@ -80,7 +80,7 @@ def test_a_foreign_page_is_refused(server, headers):
     "referer", ["http://evil.example/", "http://localhost:3000/page?a", "http://localhost.evil.example", "about:blank", ""]
 )
 def test_a_foreign_page_is_known_by_its_referer_too(server, referer):
-    """Browsers mark what a page asks of an address outside of this machine by that alone."""
+    """Browsers mark a page's request to an address on this machine by its referer alone."""
     before = numbers(server)
     for method, path in MINTING:
         wanted = 200 if "nextSegmentId" in path else 403
@@ -90,7 +90,7 @@ def test_a_foreign_page_is_known_by_its_referer_too(server, referer):
         assert status(server, "HEAD", path, "Host: localhost", f"Referer: {referer}") in (403, 405)
         assert status(server, "GET", path, f"Referer: {referer}", version="1.0") == 403
     assert numbers(server) == before + 1
-    # A page may link to what only reads.
+    # A page may link to a path that only reads.
     assert status(server, "GET", "/openapi.json", "Host: localhost", f"Referer: {referer}") == 200
     assert status(server, "GET", "/metrics", "Host: localhost", f"Referer: {referer}", port="admin") == 200
 
@@ -120,7 +120,7 @@ def test_a_host_that_is_missing_or_doubled(server, headers):
     assert status(server, "POST", "http://127.0.0.1/v1/invoice/next", "Host: localhost") == 400
 
 
-def test_who_is_served(server):
+def test_which_hosts_are_served(server):
     for headers in (
         ["Host: localhost"],
         ["Host: 127.0.0.1:8080"],
@@ -131,11 +131,11 @@ def test_who_is_served(server):
         ["Host: localhost", "Sec-Fetch-Site: none"],
     ):
         assert status(server, "POST", "/v1/invoice/next", *headers) == 200, headers
-    # As some balancers ask.
+    # Some balancers send this.
     assert status(server, "GET", "/readyz", port="admin", version="1.0") == 200
 
 
-def test_http_2_names_its_host_otherwise(server):
+def test_http_2_names_its_host_in_a_pseudo_header(server):
     with httpx.Client(http1=False, http2=True, timeout=TIMEOUT_S) as client:
         for host, wanted in (("localhost:8080", 200), ("0.0.0.0:80", 403), ("[::ffff:7f00:1]", 403), ("10.0.0.5", 403)):
             url = f"http://127.0.0.1:{server.ports['http']}/v1/invoice/next"
@@ -143,7 +143,7 @@ def test_http_2_names_its_host_otherwise(server):
 
 
 def outside():
-    """The address of this machine that another one would reach; the loopback address where it has no other."""
+    """Returns this machine's address for other machines, or the loopback address if it has no other."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -154,7 +154,7 @@ def outside():
 
 @contextlib.contextmanager
 def published(address):
-    """A port that passes connections on, as one of a container does: nobody of its clients knows the server's own address."""
+    """Opens a port that forwards connections, like a container's published port. Clients do not know the server's own address."""
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
 
         def copy(source, target):
@@ -179,7 +179,7 @@ def published(address):
 
 @pytest.mark.parametrize("host", ["10.0.0.5:8080", "[fd00::5]:8080", "ids_backend", "ids.internal:80"])
 def test_through_a_published_port(tmp_path, host):
-    """The refusal names the setting with its whole value, and with it the client is served."""
+    """The refusal names the setting with its whole value. With that setting, the client is served."""
 
     def ask(server, path, **headers):
         with published((outside(), server.ports["http"])) as port:
@@ -192,17 +192,17 @@ def test_through_a_published_port(tmp_path, host):
     with Replica(tmp_path, *settings, host="0.0.0.0") as server:
         code, body = ask(server, "/v1/invoice/next")
         assert (code, body["error"]["code"]) == (403, "FORBIDDEN")
-        told = re.search(r"set (--hosts=\S+),", body["error"]["message"])[1]
-        assert told.startswith("--hosts=ids.example,")
-        # A client of Tinyid reads of it, and of no token.
+        option = re.search(r"set (--hosts=\S+),", body["error"]["message"])[1]
+        assert option.startswith("--hosts=ids.example,")
+        # A client of Tinyid gets the setting, and no error about a token.
         code, tinyid = ask(server, "/id/nextId?bizType=invoice")
-        assert (code, tinyid["code"], told in tinyid["message"]) == (200, 6, True)
+        assert (code, tinyid["code"], option in tinyid["message"]) == (200, 6, True)
         # The server's own address needs no setting, nor do the probes of a balancer.
         assert status(server, "POST", "/v1/invoice/next", f"Host: {outside()}:1", address=outside()) == 200
         probed = [f"Host: {host}"] if re.match(r"[\d\[]", host) else [f"Host: {outside()}"]
         for path in ("/healthz", "/readyz", "/metrics"):
             assert status(server, "GET", path, *probed, port="admin", address=outside()) == 200
-    with Replica(tmp_path, *settings[:-1], told, host="0.0.0.0") as server:
+    with Replica(tmp_path, *settings[:-1], option, host="0.0.0.0") as server:
         assert ask(server, "/v1/invoice/next")[0] == 200
         assert ask(server, "/id/nextId?bizType=invoice")[1]["code"] == 200
         assert ask(server, "/v1/invoice/next", Host="10.0.0.6")[0] == 403
@@ -236,7 +236,7 @@ def test_a_wrong_system_is_named(tmp_path):
 
 
 class Blank(http.server.BaseHTTPRequestHandler):
-    """A page of somebody else."""
+    """A page of a foreign site."""
 
     def do_GET(self):
         self.send_response(200)
@@ -264,7 +264,7 @@ ATTACK = """(async base => {
 
 @pytest.fixture(scope="module")
 def pages():
-    """The port of a stranger's pages."""
+    """Serves the foreign site, and yields its port."""
     served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Blank)
     threading.Thread(target=served.serve_forever, daemon=True).start()
     yield served.server_port
@@ -281,9 +281,9 @@ class Tab:
         running.call("Page.enable", self.session)
 
     def evaluate(self, script):
-        told = self.running.call("Runtime.evaluate", self.session, expression=script, awaitPromise=True, returnByValue=True)
-        assert "exceptionDetails" not in told, told
-        return told["result"]["value"]
+        answer = self.running.call("Runtime.evaluate", self.session, expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"]["value"]
 
     def open(self, page):
         self.running.call("Page.navigate", self.session, url=page)
@@ -295,9 +295,9 @@ class Tab:
         return self.evaluate(f"{ATTACK}({target!r})")
 
     def follow(self, page, link):
-        """Clicks on a link, and waits for what comes; a link that is no address leads nowhere."""
+        """Clicks on a link, and waits for the new page. A link that is not an address opens no page."""
         self.open(page)
-        # The mark is the page's, and gone with it.
+        # The mark is on the page, so it disappears with the page.
         click = "(link => { const a = document.createElement('a'); a.href = link; window.stays = 1; a.click(); return a.hostname !== '' })"
         if self.evaluate(f"{click}({link!r})"):
             assert process.await_true(lambda: self.evaluate("!window.stays && document.readyState === 'complete'"), TIMEOUT_S), link
@@ -312,12 +312,12 @@ def tab(tmp_path_factory):
 
 
 def test_a_page_in_a_real_browser_mints_nothing(server, pages, tab):
-    """One of another port, one of another host, and one whose name has become this machine's."""
+    """Pages of another port and of another host, and a page whose name now resolves to this machine (DNS rebinding)."""
     before, port = numbers(server), server.ports["http"]
-    # An opaque answer has the status 0: the request was sent, and answered.
+    # An opaque answer has the status 0. The request was sent and answered.
     for page in (f"http://localhost:{pages}/", f"http://evil.example:{pages}/"):
         assert tab.attack(page, f"http://127.0.0.1:{port}") == [0, 0, 0]
-    # The name is the server's now, and so the page would read the answers.
+    # The name now resolves to the server, so the page could read the answers.
     assert tab.attack(f"http://evil.example:{port}/openapi.json", f"http://evil.example:{port}") == [403, 403, 403]
     assert numbers(server) == before + 1
     # A page of the server's own name is served, which shows that the attack would mint.
@@ -325,7 +325,7 @@ def test_a_page_in_a_real_browser_mints_nothing(server, pages, tab):
     assert numbers(server) > before + 13
 
 
-# What reaches a port of this machine, as a page may write it.
+# The ways in which a page may write the address of this machine.
 SPELLINGS = [
     *("127.0.0.1", "localhost", "LOCALHOST", "localhost.", "a.localhost", "127.8.9.10", "127.1", "2130706433", "0x7f.1", "0177.0.0.1"),
     *("0.0.0.0", "0", "0x0", "[::1]", "[0:0:0:0:0:0:0:1]", "[::]"),
@@ -347,7 +347,7 @@ def test_no_spelling_of_this_machine_lets_a_page_mint(tmp_path, pages, tab, host
         port = server.ports["http"]
 
         def taken(page, spellings, links):
-            """The numbers that a page takes by pictures and requests of all, by forms for some of them, and by links to those."""
+            """Counts the numbers that a page takes: by images and requests for all spellings, and by forms and links for some."""
             first = own(server)
             bases = [f"http://{spelling}:{port}" for spelling in spellings]
             tab.open(page)
@@ -367,7 +367,7 @@ def test_no_spelling_of_this_machine_lets_a_page_mint(tmp_path, pages, tab, host
 
         assert taken(f"http://evil.example:{pages}/", SPELLINGS, links=len(SPELLINGS)) == [0, 0, 0]
         assert taken(f"http://localhost:{pages}/", SPELLINGS, links=2) == [0, 0, 0]
-        # One that hides its address, which nothing but the marks of the browser tells from a program's request.
+        # A request that hides its origin differs from a program's request only in the headers that the browser adds.
         assert taken(f"http://evil.example:{pages}/?quiet", SPELLINGS[:-1], links=2) == [0, 0, 0]
         # A page of the server itself shows that each way would mint.
         assert all(taken(f"http://localhost:{port}/openapi.json", ["localhost"], links=1))

@@ -1,4 +1,4 @@
-"""A panic ends what it was in, and nothing else: it is logged as all is, and counted."""
+"""A panic ends only the connection or thread in which it happens. It is logged like other events, and counted."""
 
 import pathlib
 import socket
@@ -12,7 +12,7 @@ SOURCE = pathlib.Path(__file__).parent / "broken.c"
 
 @pytest.fixture
 def server(tmp_path):
-    """One that can be broken."""
+    """Runs a server that can be made to panic."""
     library = tmp_path / "broken.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], check=True, timeout=TIMEOUT_S)
     env = {"LD_PRELOAD": str(library), "BREAKS": str(tmp_path / "breaks")}
@@ -21,7 +21,7 @@ def server(tmp_path):
 
 
 def panics(server):
-    # Whoever reads the log finds lines of JSON alone.
+    # The log consists of lines of JSON only.
     return [event for event in server.events() if event["event"] == "panic"]
 
 
@@ -38,7 +38,7 @@ def test_a_panic_ends_one_connection(server):
 
 
 def test_a_port_that_breaks_ends_the_server(server, tmp_path):
-    """So that whoever looks after it starts it again: ready, with nobody at the door, it would stay for ever."""
+    """The server exits, so that its supervisor restarts it. Without a listener, it would stay ready but serve no client."""
     (tmp_path / "breaks").touch()
     with socket.socket() as client:
         client.connect(("127.0.0.1", server.ports["http"]))

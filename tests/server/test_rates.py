@@ -1,4 +1,4 @@
-"""The IDs a second of a token, and of a client's address."""
+"""Rates in IDs a second, for tokens and for clients' addresses."""
 
 import contextlib
 import http.client
@@ -26,7 +26,7 @@ def limited(tmp_path_factory):
 
 
 def refusal(ask):
-    """Asks until it is refused, which a machine that is not too slow sees at the second time."""
+    """Repeats a request until it is refused. Unless the machine is too slow, that is the second one."""
     for _ in range(20):
         if (refused := ask()) is not None:
             return refused
@@ -56,7 +56,7 @@ def over_resp(client, *words):
 def test_a_token_has_its_rate_over_http(limited, path):
     head, body = refusal(over_http(limited, path, TOKEN))
     assert b"TOO_MANY_REQUESTS" in body and b'the token \\"slow\\" may take 1000 IDs a second' in body
-    # It waits as it was told, and is served.
+    # A client that waits for Retry-After is served.
     time.sleep(int(head["Retry-After"]))
     assert over_http(limited, path, TOKEN)() is None
     assert all(over_http(limited, path, OTHER)() is None for _ in range(5))
@@ -65,17 +65,17 @@ def test_a_token_has_its_rate_over_http(limited, path):
 def test_single_ids_count_as_well(limited):
     refused = refusal(over_http(limited, f"/v1/orders/next?n={MOST}", TOKEN))
     assert refused
-    # Many at once: one after the other they are no more a second than the rate where the machine is busy.
+    # Many at once, because on a busy machine, requests one after another may not exceed the rate.
     asked = f"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode() * 100
-    told = b""
+    answers = b""
     with socket.create_connection(("127.0.0.1", limited.ports["http"]), timeout=TIMEOUT_S) as connection:
         for asked_so_far in range(100, 20 * MOST, 100):
             connection.sendall(asked)
-            while told.count(b"HTTP/1.1 ") < asked_so_far:
-                told += connection.recv(65536)
-            if b"HTTP/1.1 429" in told:
+            while answers.count(b"HTTP/1.1 ") < asked_so_far:
+                answers += connection.recv(65536)
+            if b"HTTP/1.1 429" in answers:
                 break
-    assert b"HTTP/1.1 200" in told and b"HTTP/1.1 429" in told
+    assert b"HTTP/1.1 200" in answers and b"HTTP/1.1 429" in answers
 
 
 def test_a_token_has_its_rate_over_resp(limited):
@@ -109,9 +109,9 @@ def test_a_reload_changes_a_rate(tmp_path):
         assert refusal(over_http(server, f"/v1/orders/next?n={MOST}", TOKEN))
     for most in (0, -1, 2**32):
         tokens.write_text(f"{text}ids-per-second = {most}\n")
-        told = run("check", NAMES[0], f"--tokens={tokens}")
+        result = run("check", NAMES[0], f"--tokens={tokens}")
         wanted = f"tokens.toml: [slow] ids-per-second={most} is out of range: 1 to 4294967295; without it, no limit"
-        assert told.returncode == 1 and wanted in told.stderr, told
+        assert result.returncode == 1 and wanted in result.stderr, result
 
 
 def test_an_address_has_its_rate(tmp_path):
@@ -130,7 +130,7 @@ def test_an_address_has_its_rate(tmp_path):
 
 
 def test_a_web_page_is_turned_away_at_any_rate(tmp_path):
-    """Redis' protocol ends a connection of HTTP, also where the line that tells so comes too soon."""
+    """The RESP port closes a connection that speaks HTTP, also if the rate limit refuses the line that shows it."""
     with Replica(tmp_path, *NAMES, "--max-ids-per-address=2") as server:
         requests = b"PING\r\n" * 3, b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"INCR invoice\r\n"
         with socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=TIMEOUT_S) as connection:
@@ -140,7 +140,7 @@ def test_a_web_page_is_turned_away_at_any_rate(tmp_path):
             connection.shutdown(socket.SHUT_WR)
             with contextlib.suppress(ConnectionResetError):
                 came = b"".join(iter(lambda: connection.recv(4096), b""))
-                assert b":1\r\n" not in came and came.endswith(b"this is no HTTP: --http serves that\r\n")
+                assert b":1\r\n" not in came and came.endswith(b"this port does not speak HTTP: use that of --http\r\n")
         time.sleep(1)
         assert server.ids("invoice", 1) == [1]
 
@@ -152,7 +152,7 @@ def test_requests_with_a_body_count_as_well(tmp_path):
 
 
 def test_a_lender_with_a_rate_is_asked_again(tmp_path):
-    """A program waits for a lent store that is busy; it does not give up."""
+    """A program waits for a lent store that is at its rate limit, and does not give up."""
     with Replica(tmp_path, f"shop=lend store=file:{tmp_path}/store", "--max-ids-per-address=5") as lender:
         with lender.redis() as client:
             assert refusal(over_resp(client, "PING"))
@@ -162,8 +162,8 @@ def test_a_lender_with_a_rate_is_asked_again(tmp_path):
 
 
 @pytest.mark.parametrize("login", [("AUTH", TOKEN), ("HELLO", "3", "AUTH", "pods", TOKEN)], ids=["AUTH", "HELLO"])
-def test_others_at_its_address_keep_no_borrower_out(tmp_path, login):
-    """A login that was refused for their rate would let its lease end."""
+def test_others_at_its_address_do_not_keep_a_borrower_out(tmp_path, login):
+    """If the others' rate could refuse its login, its lease would end."""
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(f'[pods]\nsecret = "{TOKEN}"\nlease = ["*"]\n')
     settings = (f"shop=lend store=file:{tmp_path}/store", f"--tokens={tokens}", "--max-ids-per-address=1")
@@ -171,14 +171,14 @@ def test_others_at_its_address_keep_no_borrower_out(tmp_path, login):
         for _ in range(5):
             other.sendall(b"PING\r\n" * 3)
             assert b"TOO_MANY_REQUESTS" in other.recv(4096)
-            words = login, ("FRAZIL.STORE", "LOAD", "shop", "1000", "*")
+            words = login, ("FRAZIL.STORE", "LOAD", "shop", "1000", "page:0")
             commands = [f"*{len(each)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in each) for each in words]
             came = lender.raw("".join(commands).encode())
             assert came.startswith((b"+OK\r\n*", b"%7\r\n")) and b"-TOO_MANY" not in came
 
 
-def test_what_is_not_made_is_not_paid_for(tmp_path):
-    """A name without IDs takes no allowance from the others, nor does the rest of a range."""
+def test_only_issued_ids_count_for_a_rate(tmp_path):
+    """A name that has no IDs uses none of the rate, and the rest of a range only counts its own size."""
     empty = "empty=layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=2 exhausted=error compat=tinyid"
     with Replica(tmp_path, empty, *NAMES, f"--max-ids-per-address={MOST}") as server:
         server.ids("invoice", 900)
@@ -196,8 +196,8 @@ def test_what_is_not_made_is_not_paid_for(tmp_path):
         assert over_http(server, f"/v1/orders/next?n={MOST // 2}", "")() is None
 
 
-def test_a_reload_begins_no_rate_anew(tmp_path):
-    """An operator who reloads every minute, replaces a secret or changes a rate gives no burst."""
+def test_a_reload_restarts_no_rate(tmp_path):
+    """Frequent reloads, a new secret or a changed rate do not allow a burst."""
     tokens = tmp_path / "tokens.toml"
 
     def write(secret, most):
@@ -213,7 +213,7 @@ def test_a_reload_begins_no_rate_anew(tmp_path):
         assert served <= 1 + 2 * (time.monotonic() - since)
 
 
-def test_metrics_are_told_at_any_rate(tmp_path):
+def test_metrics_are_served_at_any_rate(tmp_path):
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(f'[operator]\nsecret = "{TOKEN}"\nmint = ["*"]\nadmin = true\nids-per-second = 1\n')
     with Replica(tmp_path, NAMES[0], f"--tokens={tokens}") as server:
@@ -235,8 +235,8 @@ def test_no_client_takes_more_than_its_rate(limited):
 
 
 @pytest.mark.parametrize("is_of_token", [True, False], ids=["token", "address"])
-def test_clients_that_wait_as_they_are_told_are_served(tmp_path, is_of_token):
-    """Each asks for a whole second's IDs. What is refused takes none, or nobody would ever have so many."""
+def test_clients_that_wait_for_retry_after_are_served(tmp_path, is_of_token):
+    """Each client requests a whole second's IDs. A refused request uses none of the rate; otherwise no client would ever get its batch."""
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(f'[slow]\nsecret = "{TOKEN}"\nmint = ["*"]\nids-per-second = 10\n')
     with Replica(tmp_path, NAMES[0], f"--tokens={tokens}" if is_of_token else "--max-ids-per-address=10") as server:

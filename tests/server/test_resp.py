@@ -1,4 +1,4 @@
-"""Redis' protocol, from Redis' own clients."""
+"""Redis' protocol with Redis' own clients."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ def client(server, request):
 
 
 def test_ids(client):
-    # It sends INCRBY, as many libraries do.
+    # The library sends INCRBY, like many others.
     first = client.incr("invoice")
     assert client.execute_command("INCR", "invoice") == first + 1
     ids = [client.execute_command("FRAZIL.NEXT", "orders"), *client.execute_command("frazil.next", "orders", "count", 1000)]
@@ -24,7 +24,7 @@ def test_ids(client):
 
 
 def test_a_row_of_a_segment(client):
-    """The last n numbers up to the answer are the client's, as after INCRBY, also where a range ends."""
+    """The last n numbers up to the answer belong to the client, as after INCRBY, even if a range ends."""
     last = client.incr("invoice")
     for count in (1, 10, 90, 100):
         now = client.incrby("invoice", count)
@@ -43,7 +43,7 @@ def test_a_pipeline_is_answered_in_its_order(client):
     assert ids == sorted(set(ids))
 
 
-def test_what_clients_begin_with(client):
+def test_commands_with_which_clients_connect(client):
     assert client.ping() and client.echo("x") == "x" and client.client_id() > 0
     assert client.client_setname("me") and client.client_getname() == "me"
     assert client.info()["server_name"] == "frazil" and client.config_get("save") == {"save": ""}
@@ -77,7 +77,7 @@ def test_bad_input(server, command, word):
     assert re.match(rf"-{word} \S.*\r\n$", server.raw(f"{command}\r\n".encode()).decode())
 
 
-def test_a_full_tick_is_told(server):
+def test_exhausted_when_a_tick_is_full(server):
     with server.redis() as client, pytest.raises(redis.ResponseError, match="^EXHAUSTED "):
         for _ in range(100):
             client.execute_command("FRAZIL.NEXT", "full", "COUNT", 10)
@@ -87,7 +87,7 @@ def test_a_full_tick_is_told(server):
     "data", [b"*1\r\n+PING\r\n", b"*99999\r\n", b"*1\r\n$-1\r\n", b"*1\r\n$999999\r\n", b"a" * 70_000, b"*2\r\n$4\r\nINCR\r\n$x"]
 )
 def test_broken_requests_end_their_connection(server, data):
-    # What came before is answered.
+    # The command before the broken one is answered.
     answer = server.raw(b"*1\r\n$4\r\nPING\r\n" + data + b"\r\n*1\r\n$4\r\nPING\r\n")
     assert answer == b"" or re.fullmatch(rb"\+PONG\r\n-ERR Protocol error: .*\r\n", answer)
     with server.redis() as client:
@@ -96,11 +96,11 @@ def test_broken_requests_end_their_connection(server, data):
 
 def test_redis_own_programs(server):
     port = ["-p", str(server.ports["resp"])]
-    told = subprocess.run(
+    result = subprocess.run(
         ["redis-cli", "-3", *port, "FRAZIL.NEXT", "orders", "COUNT", "3"], capture_output=True, text=True, check=True
     ).stdout
-    assert len({int(line) for line in told.split()}) == 3
+    assert len({int(line) for line in result.split()}) == 3
     command = ["redis-benchmark", *port, "-n", "2000", "-c", "10", "-P", "16", "--csv", "FRAZIL.NEXT", "orders"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert "requests" in told.stdout or "rps" in told.stdout, told.stdout
-    assert "error" not in (told.stdout + told.stderr).lower() and "WARNING" not in told.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "requests" in result.stdout or "rps" in result.stdout, result.stdout
+    assert "error" not in (result.stdout + result.stderr).lower() and "WARNING" not in result.stderr

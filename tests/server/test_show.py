@@ -1,6 +1,6 @@
-"""Replicas behind a balancer, and everything around them breaks: no ID twice, and nobody notices a rolling restart.
+"""Replicas and a balancer while everything around them breaks. No ID occurs twice, and no client notices a rolling restart.
 
-FRAZIL_SHOW_IDS sets how many IDs at least (500,000): the faults come again until they are there.
+FRAZIL_SHOW_IDS sets the minimum of IDs (500,000). The faults are repeated until they are minted.
 """
 
 import os
@@ -12,7 +12,7 @@ IDS = int(os.environ.get("FRAZIL_SHOW_IDS", "500000"))
 
 
 def test_the_show(tmp_path):
-    # Its own store: it is killed.
+    # The test has its own store, because it kills the store.
     with servers.start("postgresql") as store, Show(store, tmp_path) as show:
         rounds = 0
         while rounds == 0 or show.total() < IDS:

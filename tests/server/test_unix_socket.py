@@ -1,4 +1,4 @@
-"""Unix sockets: programs of the machine reach the server by a file, and its rights are theirs."""
+"""Unix sockets: programs of the machine reach the server through a file, whose permissions decide who may."""
 
 import contextlib
 import ctypes
@@ -16,7 +16,7 @@ ORDERS = "orders=standard node=1"
 
 @contextlib.contextmanager
 def serving(folder, *settings):
-    """A server whose ports for clients are files; the admin port is one of TCP."""
+    """Runs a server with Unix sockets for clients and a TCP admin port."""
     paths = {protocol: folder / f"{protocol}.sock" for protocol in ("http", "resp")}
     addresses = [f"--{protocol}=unix:{path}" for protocol, path in paths.items()]
     server = Replica(folder, ORDERS, *settings)
@@ -34,11 +34,11 @@ def over_http(path, request=b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r
 
 
 def test_both_protocols(tmp_path):
-    # Neither an address's limits nor proxies mean anything here.
+    # Limits of addresses and proxies have no meaning for Unix sockets.
     settings = ("--access-log", "--max-connections-per-address=1", "--max-ids-per-address=1", "--proxies=0.0.0.0/0")
     with serving(tmp_path, *settings) as (server, paths):
         assert all(over_http(paths["http"]).startswith(b"HTTP/1.1 200") for _ in range(3))
-        # A page cannot reach it, and what its browser would send is refused all the same.
+        # A page cannot reach the socket, but a browser's request would also be refused.
         assert over_http(paths["http"], b"POST /v1/orders/next HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").startswith(
             b"HTTP/1.1 403"
         )
@@ -53,10 +53,10 @@ def test_both_protocols(tmp_path):
 
 
 def test_a_probe_asks_a_socket(tmp_path):
-    """A server without any port of TCP has one for its operator as well."""
+    """A server without TCP ports also has a socket for its operator."""
     admin = tmp_path / "admin.sock"
     settings = ORDERS, f"--http=unix:{tmp_path}/http.sock", f"--admin=unix:{admin}"
-    assert "gives no answer" in run("health", *settings).stdout
+    assert "does not answer" in run("health", *settings).stdout
     server = process.spawn([PROGRAM, *settings], tmp_path / "log", env=os.environ | {"FRAZIL_GUARD_SCOPE": str(tmp_path)})
     try:
         assert process.await_true(lambda: run("health", *settings).returncode == 0, TIMEOUT_S)
@@ -64,8 +64,8 @@ def test_a_probe_asks_a_socket(tmp_path):
     finally:
         server.terminate()
         assert server.wait(TIMEOUT_S) == 0
-    told = run("health", *settings)
-    assert told.returncode == 1 and told.stdout.startswith(f"unix:{admin} gives no answer: "), told
+    result = run("health", *settings)
+    assert result.returncode == 1 and result.stdout.startswith(f"unix:{admin} does not answer: "), result
 
 
 def test_the_file_of_a_killed_server_is_replaced(tmp_path):
@@ -79,8 +79,8 @@ def test_the_file_of_a_killed_server_is_replaced(tmp_path):
 
 def test_the_file_of_a_running_server_stays(tmp_path):
     with serving(tmp_path) as (_, paths):
-        told = run("orders=standard node=2", f"--http=unix:{paths['http']}")
-        assert told.returncode == 1 and "in use" in told.stderr, told
+        result = run("orders=standard node=2", f"--http=unix:{paths['http']}")
+        assert result.returncode == 1 and "in use" in result.stderr, result
         assert over_http(paths["http"]).startswith(b"HTTP/1.1 200")
 
 
@@ -95,12 +95,12 @@ def test_a_server_that_is_too_busy_to_take_a_connection_is_there(tmp_path):
                 waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
                 waiting.setblocking(False)
                 waiting.connect(str(path))
-        told = run(ORDERS, f"--http=unix:{path}")
-        assert told.returncode == 1 and "in use" in told.stderr, told
+        result = run(ORDERS, f"--http=unix:{path}")
+        assert result.returncode == 1 and "in use" in result.stderr, result
 
 
 def test_the_file_is_made_with_its_rights(tmp_path):
-    """Under any umask, and without a change afterwards, which would follow a link that took the file's place."""
+    """The permissions hold under any umask. They are not changed afterwards, because that would follow a link in the file's place."""
     libc = ctypes.CDLL(None)
     watch = libc.inotify_init1(os.O_NONBLOCK)
     in_attrib, in_create = 0x4, 0x100
@@ -135,20 +135,20 @@ def test_nothing_else_is_replaced(there, tmp_path):
     path = tmp_path / "http.sock"
     {"a file": lambda: path.write_text("mine"), "a folder": path.mkdir, "a link": lambda: path.symlink_to(tmp_path / "other")}[there]()
     before = path.lstat()
-    told = run(ORDERS, f"--http=unix:{path}")
-    assert told.returncode == 1 and "in use" in told.stderr, told
+    result = run(ORDERS, f"--http=unix:{path}")
+    assert result.returncode == 1 and "in use" in result.stderr, result
     assert path.lstat().st_ino == before.st_ino
 
 
 @pytest.mark.parametrize(
     ("setting", "why"),
     [
-        ("--http=unix:ids.sock", "is no absolute path"),
-        ("--admin=unix:admin.sock", "is no absolute path"),
-        (f"--resp=unix:/{'x' * 200}", "at most some 100 bytes"),
+        ("--http=unix:ids.sock", "is not an absolute path: use unix:/run/frazil/"),
+        ("--admin=unix:admin.sock", "is not an absolute path: use unix:/run/frazil/"),
+        (f"--resp=unix:/{'x' * 200}", "at most 100 bytes"),
         ("--http=unix:/no/such/folder/ids.sock", "No such file"),
     ],
 )
 def test_a_wrong_path_is_refused(setting, why):
-    told = run(ORDERS, setting)
-    assert told.returncode == 1 and '"SPEC"' in told.stderr and why in told.stderr, told
+    result = run(ORDERS, setting)
+    assert result.returncode == 1 and '"SPEC"' in result.stderr and why in result.stderr, result

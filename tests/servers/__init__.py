@@ -1,11 +1,11 @@
-"""Private servers for the tests: Redis, PostgreSQL, MariaDB, etcd and ZooKeeper, each on a free loopback port of its own.
+"""Private servers for the tests: Redis, PostgreSQL, MariaDB, etcd and ZooKeeper, each on its own free loopback port.
 
     with servers.start("redis") as server:
         frazil.Snowflake("standard", store=server.url)
 
-The data lies in a temporary folder and goes with the server; a server that was there before is never touched. The
-settings are those of a careful production server: what is acknowledged is on disk. Start servers from the
-main thread: the kernel ends them with the thread that started them.
+The data is in a temporary folder, which is removed with the server. Existing servers are never touched. The settings
+are those of a careful production server: acknowledged writes are on disk. Start servers from the main thread, because
+the kernel ends them with the thread that started them.
 """
 
 from .etcd import Etcd
@@ -14,21 +14,21 @@ from .mariadb import Mariadb
 from .postgresql import Postgresql
 from .proxy import Proxy
 from .redis import Redis
-from .server import Failure, Server
+from .server import Failure, Missing, Server
 from .zookeeper import Zookeeper
 
 __all__ = [
-    "ALL", "KINDS", "Etcd", "Failure", "Frazil", "Mariadb", "Postgresql", "Proxy", "Redis", "Server", "Zookeeper", "start", "start_all",
+    "ALL", "KINDS", "Etcd", "Failure", "Frazil", "Mariadb", "Missing", "Postgresql", "Proxy", "Redis", "Server", "Zookeeper", "start", "start_all",
     "variable",
 ]  # fmt: skip
 
 KINDS = {kind.name: kind for kind in (Redis, Postgresql, Mariadb, Etcd, Zookeeper)}
-# With the one that lends a store of its own, and is built here.
+# With frazil-server, which is built from this checkout, and lends its own store.
 ALL = KINDS | {Frazil.name: Frazil}
 
 
 def start(name):
-    """Starts one server, and returns it once it answers; it ends with the `with` block, or `stop()`."""
+    """Starts one server, and returns it once it answers. It ends with the `with` block, or by `stop()`."""
     return start_all([name])[0]
 
 
@@ -53,5 +53,5 @@ def start_all(names):
 
 
 def variable(name):
-    """The environment variable that tells the tests a server's URL."""
+    """Returns the name of the environment variable with a server's URL."""
     return f"FRAZIL_TEST_{name.upper()}"

@@ -1,6 +1,6 @@
 """Runs a command with private servers: python3 tests/servers NAME,NAME... -- COMMAND...
 
-Each server's URL is in FRAZIL_TEST_REDIS, _POSTGRESQL, _MARIADB, _ETCD, _ZOOKEEPER; `all` stands for all of them.
+Each server's URL is in FRAZIL_TEST_REDIS, _POSTGRESQL, _MARIADB, _ETCD, _ZOOKEEPER; `all` starts all of them.
 The exit status is the command's.
 """
 
@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-# Run as a folder, the folder itself is on the path; the package is one above.
+# Python puts the folder itself on the path, but the package is in its parent.
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 import servers
@@ -35,7 +35,7 @@ def main(arguments):
                 child.wait(10)
             child.kill()
             raise
-    # A signal's number as a shell tells it.
+    # Like a shell, this reports a signal as 128 plus its number.
     return status if status >= 0 else 128 - status
 
 

@@ -1,4 +1,4 @@
-"""frazil-server, which lends every namespace of a folder. Several of them may lend the same one."""
+"""frazil-server, which lends every namespace of a folder. Several servers may lend the same folder."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ class Frazil(Server):
 
     @property
     def store(self):
-        """The store that it lends."""
+        """Returns the store that the server lends."""
         return self.lends or f"file:{self.data}"
 
     def command(self):
@@ -40,7 +40,7 @@ class Frazil(Server):
         return connection.recv(100) == b"+PONG\r\n"
 
     def beside(self):
-        """Starts another one, which lends the same store."""
+        """Starts another server, which lends the same store."""
         other = Frazil(self.store)
         try:
             other.launch()

@@ -9,10 +9,14 @@ class Mariadb(Server):
     program = "mariadbd"
     account = "mysql"
 
-    def prepare(self):
+    def install(self):
+        """Makes the system tables."""
         plain = ["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]
         self.run(["mariadb-install-db", *plain, f"--datadir={self.data}", f"--tmpdir={self.folder}"])
-        # Read at each start, before the port is open.
+
+    def prepare(self):
+        self.install()
+        # The server reads this file at each start, before it opens the port.
         self.first_words = self.folder / "init.sql"
         self.first_words.write_text(
             "CREATE DATABASE IF NOT EXISTS frazil;\n"
@@ -41,10 +45,10 @@ class Mariadb(Server):
         return f"mysql://frazil:secret@127.0.0.1:{port}/frazil"
 
     def answers(self, connection):
-        # It greets first; the fifth byte is the protocol's version.
+        # The server greets first. The fifth byte is the protocol's version.
         return connection.recv(5)[4:] == b"\x0a"
 
     def sql(self, text):
-        """Runs statements as the owner of the database, and returns what they print."""
+        """Runs statements as the owner of the database, and returns their output."""
         account = ["--user=frazil", "--password=secret", "--protocol=tcp", "--host=127.0.0.1", f"--port={self.port}"]
         return self.run(["mariadb", "--no-defaults", *account, "--batch", "--skip-column-names", f"--execute={text}", "frazil"])

@@ -1,4 +1,4 @@
-"""PostgreSQL 15: an owner who is no superuser, and passwords that are checked."""
+"""PostgreSQL 15: the owner is not a superuser, and passwords are checked."""
 
 import pathlib
 import struct
@@ -13,7 +13,7 @@ class Postgresql(Server):
     account = "postgres"
 
     def prepare(self):
-        # Not on disk at once, which takes long and matters only to a power cut during the tests; the server itself syncs.
+        # initdb does not sync, which would take long, and only matters for a power cut during the tests. The server itself syncs.
         initdb = pathlib.Path(self.executable).with_name("initdb")
         self.run([initdb, "--pgdata", self.data, "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"])
         (self.data / "pg_hba.conf").write_text("host frazil frazil 127.0.0.1/32 scram-sha-256\n")
@@ -29,7 +29,7 @@ class Postgresql(Server):
             "unix_socket_directories": "",
             "shared_buffers": "16MB",
             "max_connections": 60,
-            # In the data folder, which is removed; a server that is killed leaves its shared memory elsewhere behind.
+            # The shared memory is in the data folder, which is removed. Elsewhere, that of a killed server would remain.
             "dynamic_shared_memory_type": "mmap",
             "fsync": "on",
             "synchronous_commit": "on",
@@ -40,13 +40,13 @@ class Postgresql(Server):
         return f"postgresql://frazil:secret@127.0.0.1:{port}/frazil"
 
     def answers(self, connection):
-        # While it recovers it answers as well, with an error.
+        # During its recovery, the server also answers, but with an error.
         parameters = b"user\0frazil\0database\0frazil\0\0"
         connection.sendall(struct.pack("!ii", 8 + len(parameters), 3 << 16) + parameters)
         return connection.recv(1) == b"R"
 
     def sql(self, text):
-        """Runs statements as the owner of the database, and returns what they print."""
+        """Runs statements as the owner of the database, and returns their output."""
         return self.run(
             ["psql", "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1", f"--command={text}", self.url]
         )

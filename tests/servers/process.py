@@ -1,4 +1,4 @@
-"""Processes that surely end, and what the kernel tells about them."""
+"""Processes that always end with the tests, and the kernel's information about them."""
 
 import os
 import pathlib
@@ -9,15 +9,15 @@ import subprocess
 import sys
 import time
 
-# Below the range from which the kernel serves outgoing connections: a port stays free while its server restarts.
+# Below the kernel's range for outgoing connections, so that a port stays free while its server restarts.
 PORTS = range(18000, 32000)
 
 
 def reserve_port():
-    """A socket that holds a loopback port on which nobody listens: nobody else gets it until the socket is closed.
+    """Returns a socket that reserves a loopback port. No other reservation gets this port until the socket is closed.
 
-    A server may listen there meanwhile, and again after its end, because servers bind with SO_REUSEADDR; it is set here only after the
-    bind, which fails where another reservation or an old connection is.
+    Servers can listen on the port, also after a restart, because they bind with SO_REUSEADDR. The socket itself sets that only after its
+    bind, so that the bind fails if the port has another reservation or an old connection.
     """
     for port in random.SystemRandom().sample(PORTS, 200):
         reserved = socket.socket()
@@ -32,17 +32,16 @@ def reserve_port():
 
 
 def port_of(reserved):
-    """The port that a socket holds."""
     return reserved.getsockname()[1]
 
 
 def connect(port):
-    """A fresh connection to a server of ours."""
+    """Returns a new connection to one of the tests' servers."""
     return socket.create_connection(("127.0.0.1", port), timeout=20)
 
 
 def bound_to_us(command, account=None):
-    """A command that the kernel kills when the thread that started it ends; as root it may run under another account.
+    """Wraps a command so that the kernel kills it when the thread that started it ends. As root, it may run under another account.
 
     setpriv sets the signal after the change of the account, which clears it.
     """
@@ -51,7 +50,7 @@ def bound_to_us(command, account=None):
 
 
 def spawn(command, log, account=None, **options):
-    """Starts a command in a session of its own: a Ctrl-C is for us, and we stop it."""
+    """Starts a command in a new session, so that Ctrl-C reaches only this process, which then stops the command."""
     exit_on_signals()
     with open(log, "ab") as out:
         return subprocess.Popen(
@@ -60,9 +59,9 @@ def spawn(command, log, account=None, **options):
 
 
 def exit_on_signals():
-    """Lets `with` and `finally` blocks run when this process is told to end, also one that a shell has started in the background.
+    """Runs `with` and `finally` blocks when a signal ends this process, even if a shell has started it in the background.
 
-    Such a shell lets it ignore SIGINT. Whoever ignores SIGHUP, as nohup wants it, goes on ignoring it.
+    Such a shell makes a process ignore SIGINT. A process that ignores SIGHUP, as under nohup, still ignores it.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -72,7 +71,7 @@ def exit_on_signals():
 
 
 def family(pid):
-    """A process and all of its descendants."""
+    """Returns a process and all its descendants."""
     children = {}
     for entry in os.listdir("/proc"):
         if entry.isdecimal():
@@ -85,7 +84,7 @@ def family(pid):
 
 
 def parent_of(pid):
-    """The parent of a process, 0 when it is gone."""
+    """Returns the parent of a process, or 0 if the process is gone."""
     try:
         return int(status(f"/proc/{pid}")[1])
     except (OSError, IndexError):
@@ -93,13 +92,13 @@ def parent_of(pid):
 
 
 def status(folder):
-    """The kernel's fields of a process or a thread after its name: the state, the parent, and more."""
-    # The name in parentheses may hold anything.
+    """Returns the kernel's fields of a process or a thread after its name: the state, the parent, and more."""
+    # The name in parentheses may contain any character.
     return pathlib.Path(folder, "stat").read_text().rpartition(")")[2].split()
 
 
 def send(pids, number):
-    """Sends a signal to those of the processes that still run."""
+    """Sends a signal to the processes that still run."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -108,16 +107,16 @@ def send(pids, number):
 
 
 def freeze(pids, seconds):
-    """Stops processes where they stand, and waits until each of their threads stands; tells whether they do.
+    """Stops processes, and waits until none of their threads runs. Returns whether that succeeded.
 
-    To send SIGSTOP is not enough: on a busy machine the thread that takes it waits for a processor, and the others go on meanwhile.
+    SIGSTOP alone is not enough: on a busy machine, the thread that handles it waits for a processor while the others still run.
     """
     send(pids, signal.SIGSTOP)
-    return await_true(lambda: all(map(stands, pids)), seconds, pause=0.001)
+    return await_true(lambda: all(map(is_stopped, pids)), seconds, pause=0.001)
 
 
-def stands(pid):
-    """Returns whether no thread of a process runs: it is stopped, or has ended."""
+def is_stopped(pid):
+    """Returns whether no thread of a process runs, because it is stopped or has ended."""
     try:
         return all(status(task)[0] in "TZX" for task in os.scandir(f"/proc/{pid}/task"))
     except (FileNotFoundError, ProcessLookupError):
@@ -125,7 +124,7 @@ def stands(pid):
 
 
 def gone(pid):
-    """Returns whether a process has ended, waited for or not."""
+    """Returns whether a process has ended, even if its parent has not waited for it."""
     try:
         return status(f"/proc/{pid}")[0] in "ZX"
     except (OSError, IndexError):
@@ -133,7 +132,7 @@ def gone(pid):
 
 
 def await_true(holds, seconds, pause=0.02):
-    """Waits until something holds, and tells whether it does."""
+    """Waits until a condition holds. Returns whether it does."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
@@ -143,7 +142,7 @@ def await_true(holds, seconds, pause=0.02):
 
 
 def listens(pid, port):
-    """Returns whether a process, or a descendant of it, listens on a port: that it is this server which answers there, not another."""
+    """Returns whether a process or one of its descendants listens on a port, so that no other server answers there."""
     wanted = f":{port:04X}"
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -155,7 +154,7 @@ def listens(pid, port):
             columns = row.split()
             if columns[1].endswith(wanted) and columns[3] == "0A":
                 inodes.add(f"socket:[{columns[9]}]")
-    # To ask all processes takes long.
+    # Only these processes, because a search of all processes takes long.
     for member in family(pid) if inodes else ():
         try:
             if any(os.readlink(entry.path) in inodes for entry in os.scandir(f"/proc/{member}/fd")):

@@ -3,13 +3,13 @@
     with Proxy(server.port) as proxy:
         url = server.url_at(proxy.port)
         proxy.cut()              # all connections, at once
-        proxy.cut(or_next=True)  # the same; where there is none, the next one as soon as it is there
-        proxy.lose_answers(1)    # the next request reaches the server, its answer reaches nobody
+        proxy.cut(or_next=True)  # all connections, or the next one if there is none
+        proxy.lose_answers(1)    # the next request reaches the server, but its answer is dropped
         proxy.lose_requests(1)   # the next request does not reach the server
-        proxy.hold()             # answers stay here, until release()
-        proxy.refuse()           # no new connections, until accept()
+        proxy.hold()             # the proxy holds answers until release()
+        proxy.refuse()           # no new connections until accept()
 
-One thread does all the work; the methods may be called from any other, and have taken effect when they return.
+One thread does all the work. Any other thread may call the methods, which have taken effect when they return.
 """
 
 import collections
@@ -23,23 +23,23 @@ from time import monotonic
 
 from . import process
 
-# How long a server may take for an answer that nobody will read.
+# The time that a server may take for an answer that will be dropped.
 LAST_WORDS = 2.0
-# Closing with this sends a reset and drops what is still unsent.
+# With this option, a close sends a reset and drops unsent data.
 AT_ONCE = struct.pack("ii", 1, 0)
 
 
 class Pair:
-    """A client's connection and the one to the server that belongs to it."""
+    """A client's connection, and its connection to the server."""
 
     def __init__(self, client, server):
         self.client, self.server = client, server
-        # Set once its client has been cut off: the server's answer is awaited until then, and dropped.
+        # Set once the client has been cut off. Until then, the server's answer is awaited and dropped.
         self.deadline = None
 
 
 class Proxy:
-    """Forwards to a port on the loopback interface; `target` may be set to another one at any time."""
+    """Forwards to a port on the loopback interface. `target` may be set to another port at any time."""
 
     def __init__(self, target):
         self.target = target
@@ -62,32 +62,32 @@ class Proxy:
         self._thread.start()
 
     def cut(self, or_next=False):
-        """Cuts all connections at once; where there is none just now, it may be the next one that comes."""
+        """Cuts all connections at once or, with `or_next` and without connections, the next one."""
         self._order(lambda: self._cut(or_next))
 
     def lose_answers(self, count=1):
-        """Each of the next requests is forwarded, and its connection cut before an answer comes back."""
+        """Forwards each of the next requests, and cuts its connection before the answer."""
         self._order(lambda: setattr(self, "_losses", count))
 
     def lose_requests(self, count=1):
-        """Each of the next requests is dropped, and its connection cut."""
+        """Drops each of the next requests, and cuts its connection."""
         self._order(lambda: setattr(self, "_lost_requests", count))
 
     @property
     def losses_left(self):
-        """The number of answers that are still to be lost."""
+        """Returns the number of answers that are still to be lost."""
         return self._losses
 
     def hold(self):
-        """Holds answers back; requests pass, and connections stay."""
+        """Holds answers back. Requests pass, and connections stay."""
         self._order(lambda: self._set_held(True))
 
     def release(self):
-        """Ends `hold`: what was held is delivered."""
+        """Ends `hold`, and delivers the held answers."""
         self._order(lambda: self._set_held(False))
 
     def refuse(self):
-        """Refuses new connections, as a machine does where nothing listens; the old ones stay."""
+        """Refuses new connections, as if nothing listened. Old connections stay."""
         self._order(self._stop_listening)
 
     def accept(self):
@@ -106,7 +106,7 @@ class Proxy:
     def __exit__(self, *_):
         self.stop()
 
-    # From here on all is the thread's own.
+    # Only the proxy's thread calls the following methods, except `_order`.
 
     def _order(self, action):
         done = threading.Event()
@@ -160,7 +160,7 @@ class Proxy:
             close_at_once(client)
             return
         for side in (client, server):
-            # The few bytes of a lease never fill a buffer; a side that takes nothing for so long is cut.
+            # The few bytes of a lease never fill a buffer. A side that reads nothing for this time is cut.
             side.settimeout(2)
             side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         pair = Pair(client, server)
@@ -179,7 +179,7 @@ class Proxy:
                 self._close(pair)
             elif side is pair.server:
                 if pair.deadline:
-                    # The answer that is lost.
+                    # This answer is lost.
                     self._close(pair)
                 else:
                     pair.client.sendall(data)
@@ -197,7 +197,7 @@ class Proxy:
             self._close(pair)
 
     def _lose(self, pair):
-        """Cuts the client off; the server keeps its connection until it has answered, so that it surely has done what was asked."""
+        """Cuts the client off. The server keeps its connection until it has answered, so that it has executed the request."""
         pair.deadline = monotonic() + LAST_WORDS
         self._forget(pair.client)
         close_at_once(pair.client)
@@ -230,7 +230,7 @@ class Proxy:
 
 
 def close_at_once(side):
-    """Closes with a reset: the other end learns it at its next read or write."""
+    """Closes with a reset, which the other end notices at its next read or write."""
     with contextlib.suppress(OSError):
         side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
     side.close()

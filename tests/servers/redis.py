@@ -24,7 +24,7 @@ class Redis(Server):
             "save": "",
             "maxmemory": "64mb",
             "maxmemory-policy": "noeviction",
-            # A replica is in step a moment after it has connected, not 5 s later.
+            # A replica is in sync at once after it has connected, not 5 s later.
             "repl-diskless-sync-delay": 0,
         }
         return [self.executable, *(part for key, value in options.items() for part in (f"--{key}", value))]
@@ -37,7 +37,7 @@ class Redis(Server):
         return connection.recv(100) == b"+PONG\r\n"
 
     def call(self, *words, port=None):
-        """Sends one command, and returns the start of its answer: for commands with short answers."""
+        """Sends one command with a short answer, and returns the start of the answer."""
         with process.connect(port or self.port) as connection:
             parts = [str(word).encode() for word in words]
             connection.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
@@ -47,13 +47,13 @@ class Redis(Server):
         return answer
 
     def flush(self):
-        """Loses everything at once, as a mistaken FLUSHALL does."""
+        """Loses all data at once, like a mistaken FLUSHALL."""
         self.call("FLUSHALL", "SYNC")
 
-    def promote_replica(self, stale_for=1.0, meanwhile=time.sleep):
-        """A failover that loses writes: for so many seconds a replica gets none of them, then it takes the primary's place.
+    def promote_replica(self, stale_for=1.0, sleep=time.sleep):
+        """Makes a failover that loses writes: a replica gets none for `stale_for` seconds, and then replaces the primary.
 
-        The promoted replica is another process with its own data, and answers at the primary's address. `meanwhile` spends the seconds.
+        The promoted replica is another process with its own data, and answers at the primary's address. `sleep` waits for the seconds.
         """
         data = self.folder / f"replica-{time.monotonic_ns()}"
         data.mkdir(mode=0o700)
@@ -63,9 +63,9 @@ class Redis(Server):
         try:
             if not process.await_true(lambda: self.in_step(port), 30):
                 raise Failure("the replica does not follow")
-            # Its primary is now a port on which nobody listens: it keeps what it has, and is still a replica.
+            # Its primary is now a port on which no server listens. It keeps its data, and is still a replica.
             self.call("REPLICAOF", "127.0.0.1", 1, port=port)
-            meanwhile(stale_for)
+            sleep(stale_for)
             self.kill9()
         except BaseException:
             replica.kill()
@@ -78,7 +78,7 @@ class Redis(Server):
         self.wait()
 
     def in_step(self, port):
-        """Returns whether a replica has all that its primary has, on disk too: it rewrites its log first, and would lose writes until then."""
+        """Returns whether a replica has all its primary's data, also on disk. Until it has rewritten its log, it would lose writes."""
         try:
             follows = "master_link_status:up" in self.call("INFO", "replication", port=port)
             disk = self.call("INFO", "persistence", port=port)

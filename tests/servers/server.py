@@ -1,4 +1,4 @@
-"""The parts that all servers share: a folder, a port, a process, and the ways in which these may fail."""
+"""The parts that all servers share: a folder, a port, a process, and ways to make them fail."""
 
 import os
 import pathlib
@@ -11,10 +11,10 @@ import time
 
 from . import process
 
-# For a first start on a busy machine; most take a second or two.
+# The time limit of a first start on a busy machine. Most starts take a second or two.
 TIMEOUT = 90
 
-# A whole run has a folder in memory for them: on a busy disk an fsync takes seconds.
+# The servers' folders. `make test` puts them in memory, because an fsync takes seconds on a busy disk.
 PLACE = os.environ.get("FRAZIL_TEST_SERVERS") or tempfile.gettempdir()
 
 
@@ -22,8 +22,12 @@ class Failure(Exception):
     """A server that does not do what the tests need."""
 
 
+class Missing(Failure):
+    """A server's program that this system does not have."""
+
+
 class Server:
-    """A server of one kind. Its `url` stays the same over restarts."""
+    """A server of one kind. Its `url` stays the same after restarts."""
 
     name: str
     """The name of the server in the tests."""
@@ -50,32 +54,31 @@ class Server:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
-    # What each kind says for itself.
+    # Each kind of server defines these methods.
 
     def prepare(self):
         """Makes an empty database in the data folder."""
 
     def command(self):
-        """The command line of the server."""
+        """Returns the command line of the server."""
         raise NotImplementedError
 
     def answers(self, connection):
-        """Returns whether it serves; the connection is a fresh socket."""
+        """Returns whether the server serves. The connection is new."""
         raise NotImplementedError
 
     @property
     def url(self):
-        """The store's URL."""
         return self.url_at(self.port)
 
     def url_at(self, port):
-        """The store's URL when it is reached through another port: a proxy's."""
+        """Returns the store's URL through another port, such as a proxy's."""
         raise NotImplementedError
 
-    # What they do all alike.
+    # The methods that all kinds share.
 
     def begin(self):
-        """Makes the data folder, and in it an empty database."""
+        """Makes the data folder with an empty database in it."""
         self.data.mkdir(mode=0o700)
         if self.account and os.geteuid() == 0:
             who = pwd.getpwnam(self.account)
@@ -85,16 +88,16 @@ class Server:
 
     @classmethod
     def find(cls):
-        """The path of the program, which need not be on the PATH."""
+        """Returns the path of the program, which need not be on the PATH."""
         places = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/sbin", "/usr/bin"]
         found = [*map(str, sorted(pathlib.Path("/").glob(cls.program[1:]), reverse=True))] if cls.program[0] == "/" else []
         path = found[0] if found else shutil.which(cls.program, path=os.pathsep.join(places))
         if not path:
-            raise Failure(f"{cls.program} is missing: scripts/setup.sh installs it (Debian's package {cls.package})")
+            raise Missing(f"{cls.program} is missing: scripts/setup.sh installs it (Debian's package {cls.package})")
         return path
 
     def run(self, command, **options):
-        """Runs a tool of the server's to its end, under the same account."""
+        """Runs one of the server's tools to its end, under the same account."""
         command = process.bound_to_us(command, self.account)
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=TIMEOUT, cwd=self.folder, **options)
         if done.returncode != 0:
@@ -102,11 +105,11 @@ class Server:
         return done.stdout
 
     def launch(self):
-        """Starts it; `wait` says when it serves."""
+        """Starts the server. `wait` returns once it serves."""
         self.running = process.spawn(self.command(), self.log, self.account, cwd=self.folder)
 
     def wait(self):
-        """Returns once it serves, and it is this very process that does."""
+        """Returns once this process serves, and not another one."""
         deadline = time.monotonic() + TIMEOUT
         while not self.serves():
             if not self.runs() or time.monotonic() > deadline:
@@ -115,11 +118,11 @@ class Server:
             time.sleep(0.05)
 
     def runs(self):
-        """Returns whether there is a process of ours: after its end the kernel may give its number to any other."""
+        """Returns whether the process runs. After its end, the kernel may give its ID to another process."""
         return self.running is not None and self.running.poll() is None
 
     def serves(self):
-        """Returns whether it serves at this moment."""
+        """Returns whether the server serves now."""
         if not process.listens(self.running.pid, self.port):
             return False
         try:
@@ -129,7 +132,7 @@ class Server:
             return False
 
     def kill9(self):
-        """Kills it and its helpers at once, as a power cut would; the data stay."""
+        """Kills the server and its helpers at once, like a power cut. The data stays."""
         if not self.runs():
             return
         members = process.family(self.running.pid)
@@ -140,36 +143,36 @@ class Server:
             raise Failure(f"{self.name} does not die")
 
     def restart(self):
-        """Kills it, and starts it on the same data and the same port."""
+        """Kills the server, and starts it with the same data and port."""
         self.kill9()
         self.launch()
         self.wait()
 
     def wipe(self):
-        """Loses everything: it is as new, at the same address."""
+        """Restarts the server without its data, at the same address."""
         self.kill9()
         shutil.rmtree(self.data)
         self.begin()
         self.restart()
 
     def pause(self):
-        """Stops it in the middle of whatever it does; connections stay open, and nothing answers."""
+        """Freezes the server. Connections stay open, and nothing answers."""
         if not self.runs():
             return
-        # The parent first: it starts no more helpers.
+        # The parent is stopped first, so that it starts no more helpers.
         self.paused = [self.running.pid]
-        stands = process.freeze(self.paused, TIMEOUT)
+        is_stopped = process.freeze(self.paused, TIMEOUT)
         self.paused = process.family(self.running.pid)
-        if not (stands and process.freeze(self.paused, TIMEOUT)):
+        if not (is_stopped and process.freeze(self.paused, TIMEOUT)):
             raise Failure(f"{self.name} does not stop")
 
     def resume(self):
-        """Lets it go on after `pause`."""
+        """Continues the server after `pause`."""
         process.send(self.paused, signal.SIGCONT)
         self.paused = []
 
     def stop(self):
-        """Ends it and removes its data."""
+        """Ends the server, and removes its data."""
         try:
             self.kill9()
         finally:

@@ -1,4 +1,4 @@
-"""The servers and the proxy do what the fault test takes for granted."""
+"""The servers and the proxy behave as the fault test assumes."""
 
 import contextlib
 import os
@@ -61,14 +61,14 @@ def test_it_answers_nothing_while_it_is_paused(server):
     assert process.await_true(server.serves, server_module.TIMEOUT)
 
 
-def test_it_is_paused_once_none_of_its_threads_runs(server):
-    assert not process.stands(server.running.pid)
+def test_it_is_paused_only_when_none_of_its_threads_runs(server):
+    assert not process.is_stopped(server.running.pid)
     server.pause()
     try:
-        assert all(map(process.stands, process.family(server.running.pid)))
+        assert all(map(process.is_stopped, process.family(server.running.pid)))
     finally:
         server.resume()
-    assert not process.stands(server.running.pid)
+    assert not process.is_stopped(server.running.pid)
 
 
 def test_two_of_a_kind_live_side_by_side(redis):
@@ -92,7 +92,7 @@ def test_a_promoted_replica_has_lost_the_last_writes(redis):
     for _ in range(2):
         redis.call("SET", "early", "yes")
         old, url = redis.running.pid, redis.url
-        redis.promote_replica(0.1, meanwhile=lambda _: redis.call("SET", "late", "yes"))
+        redis.promote_replica(0.1, sleep=lambda _: redis.call("SET", "late", "yes"))
         assert redis.running.pid != old
         assert redis.url == url
         assert redis.call("GET", "early").split() == ["$3", "yes"]
@@ -109,11 +109,11 @@ COMMAND = [sys.executable, pathlib.Path(servers.__file__).parent]
 @pytest.mark.parametrize("started", ["in front", "in the background"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_outlives_the_command(number, started, tmp_path):
-    """However the program ends that started the servers, they end too; in the background a shell lets it ignore SIGINT."""
-    told = tmp_path / "told"
+    """The servers end with the program that started them, however it ends. A shell makes a background program ignore SIGINT."""
+    marker = tmp_path / "marker"
     inherited = signal.signal(signal.SIGINT, signal.SIG_IGN if started == "in the background" else signal.default_int_handler)
     try:
-        program = subprocess.Popen([*COMMAND, "all", "--", "sh", "-c", 'touch "$0" && exec sleep 600', told])
+        program = subprocess.Popen([*COMMAND, "all", "--", "sh", "-c", 'touch "$0" && exec sleep 600', marker])
     finally:
         signal.signal(signal.SIGINT, inherited)
     members = []
@@ -122,14 +122,14 @@ def test_nothing_outlives_the_command(number, started, tmp_path):
         return list(pathlib.Path(server_module.PLACE).glob(f"frazil-{program.pid}-*"))
 
     try:
-        assert process.await_true(lambda: told.exists() or program.poll() is not None, 3 * server_module.TIMEOUT) and told.exists()
+        assert process.await_true(lambda: marker.exists() or program.poll() is not None, 3 * server_module.TIMEOUT) and marker.exists()
         members = process.family(program.pid)[1:]
-        # PostgreSQL has helpers, and there is the command.
+        # The servers, PostgreSQL's helpers and the command.
         assert len(members) > 8
         assert len(folders()) == 5
         os.kill(program.pid, number)
         assert program.wait(server_module.TIMEOUT) != 0
-        # What was killed can neither tidy up nor end the command that it ran.
+        # A killed program can neither clean up nor end its command.
         staying = ["sleep\n"] if number == signal.SIGKILL else []
 
         def left():
@@ -164,7 +164,7 @@ def test_the_proxy_forwards_and_cuts(redis, proxy):
 
 def test_a_cut_without_a_connection_waits_for_the_next(redis, proxy):
     proxy.cut(or_next=True)
-    # The reset may come before the connect is told that it succeeded.
+    # The reset may come before the connect has returned.
     with pytest.raises(ConnectionResetError), process.connect(proxy.port) as first:
         first.recv(1)
     assert proxy.counts["connections cut"] == 1
@@ -204,7 +204,7 @@ def test_a_lost_answer_belongs_to_a_request_that_was_served(redis, proxy):
     assert proxy.losses_left == 0
 
 
-def test_a_lost_request_is_served_to_nobody(redis, proxy):
+def test_a_lost_request_is_not_served(redis, proxy):
     redis.call("SET", "count", 0)
     proxy.lose_requests(3)
     for _ in range(3):
@@ -257,7 +257,7 @@ def test_a_server_that_goes_away_takes_its_connections_along(redis, proxy):
         assert not refused(connection)
         redis.kill9()
         assert refused(connection)
-    # The reset may come before the connect is told that it succeeded.
+    # The reset may come before the connect has returned.
     with contextlib.suppress(ConnectionResetError), process.connect(proxy.port) as late:
         assert refused(late)
     redis.restart()

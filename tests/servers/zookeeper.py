@@ -20,10 +20,10 @@ class Zookeeper(Server):
         )
 
     def command(self):
-        # It grows to what the million records of bench/fleet/starts.py need.
+        # The heap can grow for the million records of bench/fleet/starts.py.
         small = ["-Xms32m", "-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         quiet = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dzookeeper.jmx.log4j.disable=true"]
-        # The jar's manifest names what it needs; slf4j-simple writes the log.
+        # The jar's manifest names its dependencies. slf4j-simple writes the log.
         jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
         return [self.executable, *small, *quiet, "-cp", jars, "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.settings]
 

@@ -1,4 +1,4 @@
-"""Processes that mint until a time, and the comparison of all that they wrote down."""
+"""Processes that mint for a time, and the comparison of all IDs that they have written down."""
 
 import array
 import collections
@@ -30,7 +30,7 @@ class Told:
 
 
 def worker(spec, folder, end):
-    """Mints, and does at random what programs do; each ID is on record before the next call."""
+    """Mints, and at random closes, reopens or releases. Each ID is written down before the next call."""
     out = os.open(f"{folder}/{os.getpid()}.ids", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     log = pathlib.Path(f"{folder}/{os.getpid()}.log").open("a", buffering=1)  # noqa: SIM115 (until the process ends)
     chance, ids, due = random.Random(os.getpid()), None, 0
@@ -74,16 +74,18 @@ def start(spec, folder, end):
 
 
 def mint(spec, seconds, fail_over):
-    """Runs the processes, starts killed ones again, and counts."""
+    """Runs the processes, restarts killed ones, and counts IDs and errors."""
     with tempfile.TemporaryDirectory(prefix="frazil-setups-") as folder:
         end, half = time.time() + seconds, time.time() + seconds / 2
         children, killed = {start(spec, folder, end) for _ in range(PROCESSES)}, 0
         while children:
             child, status = os.waitpid(-1, os.WNOHANG)
-            children.discard(child)
-            if child and status:
-                killed += 1
-                children.add(start(spec, folder, end))
+            # Servers and orphans end here, too.
+            if child in children:
+                children.discard(child)
+                if status:
+                    killed += 1
+                    children.add(start(spec, folder, end))
             if fail_over and time.time() > half:
                 fail_over()
                 fail_over = None

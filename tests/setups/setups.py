@@ -1,9 +1,10 @@
-"""The set-ups: each yields a store's URL and, for a cluster, what makes it fail over."""
+"""The set-ups. Each yields a store's URL and, for a cluster, a function that makes it fail over."""
 
 import contextlib
 import functools
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,17 +24,20 @@ def listens(port):
 
 @contextlib.contextmanager
 def program(command, account=None, ports=()):
-    """Runs a program in a folder of its own; `command` gets the folder, and a port for each of `ports`."""
+    """Runs a program in a new folder. `command` gets the folder, and one port for each of `ports`."""
     with tempfile.TemporaryDirectory(prefix="frazil-setup-") as name:
         os.chmod(name, 0o777)
         folder = pathlib.Path(name)
-        running = process.spawn(command(folder), folder / "log", account, cwd=folder)
+        line = command(folder)
+        if not shutil.which(line[0]):
+            raise servers.Missing(f"{line[0]} is missing")
+        running = process.spawn(line, folder / "log", account, cwd=folder)
         try:
             if not process.await_true(lambda: all(map(listens, ports)) or running.poll() is not None, 90) or running.poll() is not None:
                 raise servers.Failure(f"it does not start (Debian's packages: {PACKAGES}): {(folder / 'log').read_text()[-2000:]}")
             yield running
         finally:
-            # A pooler's own children, too.
+            # This also kills the children of a pooler.
             process.send(process.family(running.pid), signal.SIGKILL)
             running.wait()
 
@@ -54,7 +58,7 @@ def written(folder, name, text):
 
 
 def haproxy(sections):
-    """HAProxy's command; a section that is silent for too long is not meant to be one."""
+    """Returns HAProxy's command. Its time limits are long, so that it does not cut silent connections."""
     defaults = "defaults\n mode tcp\n timeout connect 2s\n timeout client 1h\n timeout server 1h\n"
     return lambda folder: ["/usr/sbin/haproxy", "-f", written(folder, "ha.cfg", defaults + sections)]
 
@@ -87,8 +91,21 @@ def pgpool():
             yield server.url_at(port), None
 
 
+@contextlib.contextmanager
+def odyssey():
+    with servers.start("postgresql") as server, free_ports(1) as [port]:
+        account = 'storage_user "frazil"\n storage_password "secret"\n password "secret"\n'
+        settings = (
+            f'daemonize no\nlocks_dir "."\nlog_to_stdout yes\nlog_format "%m\\n"\nlisten {{\n host "127.0.0.1"\n port {port}\n}}\n'
+            f'storage "one" {{\n type "remote"\n host "127.0.0.1"\n port {server.port}\n}}\n'
+            f'database default {{\n user default {{\n authentication "clear_text"\n {account} storage "one"\n pool "transaction"\n }}\n}}\n'
+        )
+        with program(lambda folder: ["/usr/bin/odyssey", written(folder, "settings", settings)], "postgres", [port]):
+            yield server.url_at(port), None
+
+
 class Node(servers.Mariadb):
-    """A server of a Galera cluster; the first one has no others to join."""
+    """A server of a Galera cluster. The first one has no others to join."""
 
     def __init__(self, ports, others):
         self.ports, self.others = ports, others
@@ -113,7 +130,7 @@ class Node(servers.Mariadb):
 
 @contextlib.contextmanager
 def galera():
-    """Three servers, of which HAProxy uses one at a time; it is killed half way."""
+    """Starts three servers. HAProxy uses one at a time; that one is killed half way."""
     with contextlib.ExitStack() as stack, free_ports(10) as [front, *ports]:
         nodes = []
         for first in range(0, 9, 3):
@@ -129,7 +146,7 @@ def galera():
 
 @contextlib.contextmanager
 def idle(kind):
-    """A balancer that cuts connections which are silent for less than the time between two renewals."""
+    """Starts a balancer that cuts connections after a silence shorter than the time between two renewals."""
     with servers.start(kind) as server, free_ports(1) as [port]:
         text = f"listen all\n bind 127.0.0.1:{port}\n timeout client {IDLE}\n timeout server {IDLE}\n server one 127.0.0.1:{server.port}\n"
         with program(haproxy(text), ports=[port]):
@@ -138,7 +155,7 @@ def idle(kind):
 
 @contextlib.contextmanager
 def sentinel():
-    """A primary, a replica, three sentinels, and HAProxy that follows the primary."""
+    """Starts a primary, a replica, three sentinels, and HAProxy, which follows the primary."""
     with contextlib.ExitStack() as stack, free_ports(6) as [first, second, *watch, front]:
         own = ["--bind", "127.0.0.1", "--appendonly", "yes", "--save", ""]
         for port, more in ((first, []), (second, ["--replicaof", "127.0.0.1", str(first)])):
@@ -175,11 +192,93 @@ def etcd_with_logins():
         yield server.url.replace("etcd://", "etcd://root:secret@"), None
 
 
+class Valkey(servers.Redis):
+    """Valkey, which began as Redis 7.2."""
+
+    name = "valkey"
+    package = "valkey-server"
+    program = "valkey-server"
+
+
+class Redict(servers.Redis):
+    """Redict, which began as Redis 7.2."""
+
+    name = "redict"
+    package = "redict"
+    program = "redict-server"
+
+
+class Mysql(servers.Mariadb):
+    """MySQL, whose users log in with caching_sha2_password."""
+
+    name = "mysql"
+    package = "mysql-server"
+    program = "mysqld"
+
+    def install(self):
+        self.run([self.executable, "--no-defaults", "--initialize-insecure", f"--datadir={self.data}", f"--tmpdir={self.folder}"])
+
+    def command(self):
+        # MySQL 9 has another option for the size of the log.
+        return [*(part for part in super().command() if not part.startswith("--innodb-log-file-size")), "--mysqlx=OFF"]
+
+
+class Member(servers.Zookeeper):
+    """A server of an ensemble."""
+
+    def __init__(self, number, ensemble, role):
+        self.number, self.ensemble, self.role = number, ensemble, role
+        super().__init__()
+
+    def prepare(self):
+        super().prepare()
+        (self.data / "myid").write_text(f"{self.number}\n")
+        with self.settings.open("a") as settings:
+            settings.write(f"initLimit=20\nsyncLimit=10\npeerType={self.role}\n{self.ensemble}")
+
+    def answers(self, connection):
+        connection.sendall(b"srvr")
+        return b"Mode: " in connection.recv(4096)
+
+
+@contextlib.contextmanager
+def observer():
+    """Three servers of ZooKeeper, and the observer through which all processes ask; the leader is killed half way."""
+    with contextlib.ExitStack() as stack, free_ports(8) as ports:
+        roles = ["participant"] * 3 + ["observer"]
+        pairs = zip(roles, ports[::2], ports[1::2], strict=True)
+        ensemble = "".join(f"server.{number}=127.0.0.1:{a}:{b}:{role}\n" for number, (role, a, b) in enumerate(pairs, 1))
+        members = [stack.enter_context(Member(number, ensemble, role)) for number, role in enumerate(roles, 1)]
+        for member in members:
+            member.launch()
+        for member in members:
+            member.wait()
+        yield members[-1].url, lambda: next(member for member in members if leads(member)).kill9()
+
+
+def leads(member):
+    with process.connect(member.port) as connection:
+        connection.sendall(b"srvr")
+        return b"Mode: leader" in connection.recv(4096)
+
+
+@contextlib.contextmanager
+def alone(kind):
+    """One server, without anything between it and the processes; it is killed half way, and starts again."""
+    with kind() as server:
+        server.launch()
+        server.wait()
+        yield server.url, server.restart
+
+
 SETUPS = {
     **{f"pgbouncer-{mode}": functools.partial(pgbouncer, mode) for mode in ("session", "transaction", "statement")},
     "pgpool": pgpool,
+    "odyssey": odyssey,
     "galera": galera,
     **{f"idle-{kind}": functools.partial(idle, kind) for kind in ("postgresql", "mariadb", "redis", "etcd")},
     "sentinel": sentinel,
     "etcd-login": etcd_with_logins,
+    "observer": observer,
+    **{kind.name: functools.partial(alone, kind) for kind in (*servers.KINDS.values(), Valkey, Redict, Mysql)},
 }

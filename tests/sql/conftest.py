@@ -1,4 +1,4 @@
-"""The databases, each once for all tests."""
+"""The databases, each opened once for all tests."""
 
 import databases
 import pytest
@@ -17,37 +17,32 @@ _open = {}
 
 @pytest.fixture(params=DIALECTS, ids=lambda kind: kind.name)
 def database(request):
-    """A database of each dialect."""
+    """Opens a database of each dialect in turn."""
     return opened(request.param)
 
 
 @pytest.fixture
 def postgresql():
-    """PostgreSQL alone."""
     return opened(databases.Postgresql)
 
 
 @pytest.fixture
 def mariadb():
-    """MariaDB alone."""
     return opened(databases.Mariadb)
 
 
 @pytest.fixture
 def sqlite():
-    """SQLite alone."""
     return opened(databases.Sqlite)
 
 
 @pytest.fixture
 def duckdb():
-    """DuckDB alone."""
     return opened(databases.Duckdb)
 
 
 @pytest.fixture
 def clickhouse():
-    """ClickHouse alone."""
     return opened(databases.Clickhouse)
 
 

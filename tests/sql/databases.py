@@ -1,4 +1,4 @@
-"""The databases that `frazil sql` writes for, each driven in the same way: functions are installed, called with a column, and refuse."""
+"""The databases of `frazil sql`, with the same interface: install functions, call them with a column, get refusals."""
 
 import functools
 import json
@@ -17,31 +17,31 @@ ROWS = 200
 
 @functools.cache
 def frazil(*arguments):
-    """The output of the command."""
+    """Runs the command, and returns its output."""
     done = subprocess.run([sys.executable, "-m", "frazil", *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
 
 def text_of(unix_us):
-    """An instant of Unix microseconds as `2025-01-01 00:00:00.000000`."""
+    """Formats an instant in Unix microseconds as `2025-01-01 00:00:00.000000`."""
     return (EPOCH + timedelta(microseconds=unix_us)).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 class Refused(Exception):
-    """An error of the database, in its own words."""
+    """An error of the database, with the database's own text."""
 
 
 class Database:
-    """One database; `name` is its dialect."""
+    """One database. `name` is its dialect."""
 
     name = ""
-    # What the parameters are called in SQL: an ID, an instant, a text.
+    # The SQL types of the parameters: an ID, an instant, a text.
     types: ClassVar = {"id": "BIGINT", "instant": "", "digits": "VARCHAR(200)"}
     errors = (Exception,)
 
     def query(self, text):
-        """The rows of a statement."""
+        """Runs a statement, and returns its rows."""
         raise NotImplementedError
 
     def tried(self, text):
@@ -58,33 +58,31 @@ class Database:
             self.query(statement)
 
     def instant(self, unix_us):
-        """The literal of an instant."""
         raise NotImplementedError
 
     def text(self, value):
-        """The literal of a text."""
         return "'" + value.replace("'", "''") + "'"
 
     def as_text(self, value):
-        """An expression that shows an instant in UTC, to the millisecond at least."""
+        """Returns an expression that shows an instant in UTC, at least to the millisecond."""
         raise NotImplementedError
 
     def call(self, function, value):
-        """A call, as an expression."""
+        """Returns a call as an expression."""
         return f"frazil_{function}({value})"
 
     def literal(self, kind, value):
-        """A literal of an ID, an instant or a text."""
+        """Returns a literal of an ID, an instant or a text."""
         if value is None:
             return "NULL"
         return {"id": str, "instant": self.instant, "digits": self.text}[kind](value)
 
     def create(self, kind):
-        """A table for values."""
+        """Returns the statement that makes a table for values."""
         return f"CREATE TABLE v (n INTEGER, x {self.types[kind]})"
 
     def column(self, function, kind, values):
-        """A function's results for a column of values."""
+        """Returns a function's results for a column of values."""
         self.query("DROP TABLE IF EXISTS v")
         self.query(self.create(kind))
         for start in range(0, len(values), ROWS):
@@ -94,18 +92,17 @@ class Database:
         return [row[0] for row in self.tried(f"SELECT {self.as_text(call) if function == 'time' else call}, n FROM v ORDER BY n")]
 
     def one(self, function, kind, value):
-        """A function's result for a literal."""
         call = self.call(function, self.literal(kind, value))
         return self.tried(f"SELECT {self.as_text(call) if function == 'time' else call}")[0][0]
 
 
 def statements(script):
-    """The statements of a script; a semicolon at a line's end ends one, as clients see it."""
+    """Splits a script into its statements, at semicolons at the end of a line, like clients."""
     return [text.strip() for text in re.split(r";$", script, flags=re.MULTILINE) if text.strip()]
 
 
 class Postgresql(Database):
-    """Through psycopg."""
+    """PostgreSQL, through psycopg."""
 
     name = "postgresql"
     types: ClassVar = Database.types | {"instant": "timestamptz"}
@@ -128,7 +125,7 @@ class Postgresql(Database):
 
 
 class Mariadb(Database):
-    """Through PyMySQL."""
+    """MariaDB, through PyMySQL."""
 
     name = "mariadb"
     types: ClassVar = Database.types | {"instant": "DATETIME(6)", "digits": "VARCHAR(200) CHARACTER SET utf8mb4"}
@@ -154,13 +151,13 @@ class Mariadb(Database):
 
 
 class Mysql(Mariadb):
-    """The functions for MySQL, on MariaDB."""
+    """MySQL's functions, on MariaDB."""
 
     name = "mysql"
 
 
 class Sqlite(Database):
-    """The standard library's."""
+    """SQLite of Python's standard library."""
 
     name = "sqlite"
     types: ClassVar = {"id": "INTEGER", "instant": "INTEGER", "digits": "TEXT"}
@@ -192,7 +189,7 @@ class Sqlite(Database):
 
 
 class Duckdb(Database):
-    """From PyPI."""
+    """DuckDB from PyPI."""
 
     name = "duckdb"
     types: ClassVar = Database.types | {"instant": "TIMESTAMPTZ"}
@@ -214,7 +211,7 @@ class Duckdb(Database):
 
 
 class Clickhouse(Database):
-    """The server's code in this process: chdb."""
+    """ClickHouse's server code in this process, by chdb."""
 
     name = "clickhouse"
     types: ClassVar = {"id": "Nullable(Int64)", "instant": "Nullable(DateTime64(6, 'UTC'))", "digits": "Nullable(String)"}
@@ -226,15 +223,15 @@ class Clickhouse(Database):
         self.session = session.Session(self.folder.name)
 
     def query(self, text):
-        # Numbers as text: JSON's own would be rounded.
+        # Numbers are written as text, because JSON numbers would be rounded.
         settings = "SETTINGS output_format_json_quote_64bit_integers = 1" if text.startswith("SELECT") else ""
         try:
-            told = self.session.query(f"{text} {settings}", "JSONCompact")
+            response = self.session.query(f"{text} {settings}", "JSONCompact")
         except Exception:
-            # What it had written before the error comes with the next answer.
+            # The next answer contains what chdb had written before the error.
             self.session.query("SELECT 1")
             raise
-        return json.loads(str(told))["data"] if str(told) else []
+        return json.loads(str(response))["data"] if str(response) else []
 
     def create(self, kind):
         return f"CREATE TABLE v (n Int64, x {self.types[kind]}) ENGINE = Memory"
@@ -256,7 +253,7 @@ class Clickhouse(Database):
 
 
 class Bigquery(Database):
-    """ZetaSQL, which implements BigQuery's language: its analyser reads each statement, its reference implementation runs each body."""
+    """BigQuery's language by ZetaSQL. Its analyser reads each statement, and its reference implementation runs each body."""
 
     name = "bigquery"
     types: ClassVar = {"id": "INT64", "instant": "TIMESTAMP", "digits": "STRING"}
@@ -266,7 +263,7 @@ class Bigquery(Database):
         from zetasql.core import exceptions, wasm_client
 
         class Cached(wasmtime.Config):
-            """Compiled once: that takes a minute."""
+            """A configuration with a cache, because a compilation takes a minute."""
 
             def __init__(self):
                 super().__init__()
@@ -285,7 +282,7 @@ class Bigquery(Database):
         self.errors = (exceptions.ZetaSQLError,)
 
     def query(self, text):
-        """The rows, of one text each, that an expression makes: an array."""
+        """Evaluates an expression, an array of texts, and returns one row for each."""
         number = {"prepared_expression_id": self.service.prepare(sql=text, **self.options()).prepared.prepared_expression_id}
         try:
             made = self.value.from_proto(self.service.evaluate(**number).value)
@@ -324,5 +321,5 @@ class Bigquery(Database):
 
 
 def number(function, value):
-    """The number that a text stands for, where a function makes numbers."""
+    """Converts a text to a number if the function returns numbers."""
     return value if value is None or function in ("time", "base62") else int(value)

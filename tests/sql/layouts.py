@@ -12,7 +12,7 @@ VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 LAST_MS = 253402300799999  # 9999-12-31T23:59:59.999Z, where dates end
 TICKS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 
-# What the vectors have not: other ticks, fields with the names of SQL's words, an end on the last day of dates, the first day as epoch.
+# Layouts that the vectors lack: other ticks, fields named like SQL keywords, an end on the last date, the first date as epoch.
 MORE = [
     "time:40@16ms node:10 sequence:12 epoch:1735689600000",
     "time:39@17ms order:8 sequence:14 epoch:1735689600123",
@@ -31,7 +31,7 @@ def vectors(name):
 
 
 class Layout:
-    """A layout's numbers, from its canonical text."""
+    """A layout, parsed from its canonical text."""
 
     def __init__(self, text):
         self.text = text
@@ -67,7 +67,7 @@ class Layout:
         return self.min_id(unix_us) + 2**self.shift - 1
 
     def ids(self):
-        """IDs at every edge, and some by chance."""
+        """Returns IDs at every edge, and some random ones."""
         edges = {0, 1, self.last_id, self.last_id - 1, 2**self.shift - 1, 2**self.shift}
         for shift, most in self.fields.values():
             edges |= {1 << shift, most << shift, (most << shift) - 1, self.last_id - (most << shift)}
@@ -79,11 +79,11 @@ class Layout:
         )
 
     def instants(self):
-        """Unix microseconds at every edge, and some by chance."""
+        """Returns instants in Unix microseconds at every edge, and some random ones."""
         first, end = self.epoch_ms * 1000, self.last_ms * 1000 + 999
         tick = self.tick_ms * 1000
         edges = {first, first + 1, first + 999, first + 1000, first + tick - 1, first + tick, end, end - 999, end - 1000, end - tick}
-        # Where a day, a year, a daylight-saving time and a leap second begin.
+        # The beginnings of a day, a year, a daylight-saving time and a leap second.
         edges |= {
             ms * 1000 + us
             for ms in (0, 1_735_689_600_000, 1_743_296_400_000, 1_483_228_799_999, 1_656_432_460_105)

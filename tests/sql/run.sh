@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `frazil sql` prints, on the real databases; ClickHouse and DuckDB come from PyPI, 230 MB of downloads and 730 MB on disk.
+# Tests the output of `frazil sql` on real databases. ClickHouse and DuckDB come from PyPI: 230 MB of downloads, 730 MB on disk.
 # usage: tests/sql/run.sh [PYTEST ARGUMENT...]; python/build.sh builds the wheel that is tested
 set -eu
 cd "$(dirname "$0")/../.."
@@ -7,7 +7,7 @@ here=tests/sql
 venv=build/tests-sql
 
 pip() { scripts/uv.sh pip "$@" --quiet --python "$venv/bin/python"; }
-# The marks come last: what is half made is made again.
+# The marks are written last, so a half-made installation is made again.
 [ -e "$venv/made" ] || { rm -rf "$venv" && python3 -m venv "$venv" && : > "$venv/made"; }
 if ! cmp -s $here/requirements.txt "$venv/installed"; then
     echo "Installing the databases" >&2
@@ -17,7 +17,7 @@ if ! cmp -s $here/requirements.txt "$venv/installed"; then
     cp $here/requirements.txt "$venv/installed"
 fi
 pip install --no-deps --reinstall build/wheels/frazil-*.whl
-# PostgreSQL's package brings the sources of locales, and not the locales.
+# PostgreSQL's package has the sources of locales, but not the compiled locales.
 export LOCPATH="$PWD/build/locales"
 [ -e "$LOCPATH/en_US.utf8" ] || { mkdir -p "$LOCPATH" && localedef -i en_US -f UTF-8 "$LOCPATH/en_US.utf8"; }
 exec python3 tests/servers postgresql,mariadb -- "$venv/bin/python" -m pytest -q "$@" $here

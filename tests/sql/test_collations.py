@@ -1,4 +1,4 @@
-"""docs/spec.md says where each text form of an ID stays distinct and sorts like the IDs: the databases are asked."""
+"""The table of docs/spec.md on where each text form of an ID stays distinct and sorts like the IDs, against the databases."""
 
 import random
 import re
@@ -14,12 +14,13 @@ SECTION = re.search(r"^### Text as a key\n(.*?)(?=^##)", GUIDE, re.MULTILINE | r
 HEAD, _, *ROWS = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in SECTION.splitlines() if line.startswith("|")]
 FORMS = {
     "base32": lambda number: frazil.format_id(number, "base32"),
+    "check": lambda number: frazil.format_id(number, "check"),
     "decimal, 19 digits": lambda number: frazil.format_id(number, "decimal"),
     "hex": lambda number: frazil.format_id(number, "hex"),
     "base62": lambda number: frazil.format_id(number, "base62"),
     "without padding": str,
 }
-# A column's type by the words of the row.
+# A column's type for each place of the table.
 TYPES = {
     ("PostgreSQL", "citext"): "citext",
     ("PostgreSQL", "und-u-ks-level2"): "text COLLATE ignores_case",
@@ -36,7 +37,7 @@ PREPARED = {
 
 
 def numbers():
-    """IDs in order, of all sizes, and those whose base62 differs in case alone."""
+    """Returns sorted IDs of all sizes, with some whose base62 forms differ only in case."""
     draw = random.Random(1)
     drawn = {draw.getrandbits(draw.randrange(1, 64)) for _ in range(400)} | {0, 9, 10, 99, 100, 2**63 - 1}
     for number in [number for number in drawn if number < 2**62]:
@@ -74,7 +75,7 @@ def in_folder(folder, texts):
 
 def test_the_table_has_every_form_and_place():
     assert HEAD[2:] == list(FORMS) and {len(row) for row in ROWS} == {len(HEAD)}
-    assert set(FORMS) - {"decimal, 19 digits", "without padding"} == {"base32", "hex", "base62"}
+    assert set(FORMS) - {"decimal, 19 digits", "without padding"} == {"base32", "check", "hex", "base62"}
     assert {where.removesuffix(" †") for where, *_ in ROWS} == {*KINDS, "MySQL", "SQL Server", "file names"}
     assert [where for where, *_ in ROWS if where.removesuffix(" †") in KINDS and "†" in where] == []
 
@@ -95,7 +96,7 @@ def test_each_cell(row, tmp_path):
 
 
 def test_a_key_of_base62_loses_rows_and_one_of_base32_does_not():
-    """3,000 IDs of one burst as the key of a table in a collation that ignores case."""
+    """The key of a table has 3,000 IDs of one burst, in a collation that ignores case."""
     database = opened(databases.Mariadb)
     ids = frazil.Snowflake("standard node=1 detached=true")
     for form, collation, keeps in [

@@ -44,23 +44,23 @@ def test_layouts(database, layout):
     ids, instants = layout.ids(), layout.instants()
     assert database.column("unix_ms", "id", ids) == [layout.unix_ms(number) for number in ids]
     shown = database.column("time", "id", ids)
-    # To the microsecond, where a database shows them.
+    # Times to the microsecond, if the database shows them.
     assert [text[:23] for text in shown] == [layout.time(number) for number in ids]
     assert {text[23:].strip("0") for text in shown} == {""}
     for name in layout.fields:
         assert database.column(name, "id", ids) == [layout.field(name, number) for number in ids], name
     assert database.column("min_id", "instant", instants) == [layout.min_id(unix_us) for unix_us in instants]
     assert database.column("max_id", "instant", instants) == [layout.max_id(unix_us) for unix_us in instants]
-    # What a literal gives is what a column gives.
+    # A literal gives the same result as a column.
     assert database.one("time", "id", layout.last_id)[:23] == layout.time(layout.last_id)
     assert database.one("min_id", "instant", instants[-1]) == layout.min_id(instants[-1])
     assert database.one("max_id", "instant", instants[0]) == layout.max_id(instants[0])
 
 
 @layouts
-def test_what_is_no_id_or_no_instant_of_the_layout(database, layout):
+def test_values_that_are_not_ids_or_instants_of_the_layout(database, layout):
     database.install(layout.text)
-    # An instant beyond the year 9999 is one for some databases only, and an ID above 2^63 - 1 for none.
+    # Only some databases have instants after the year 9999. None has IDs above 2^63 - 1.
     beyond = [("min_id", "instant", layout.epoch_ms * 1000 - 1000, "BEFORE_EPOCH")] if layout.epoch_ms > -62135596800000 else []
     if layout.beyond == "LAYOUT_EXPIRED":
         beyond.append(("max_id", "instant", layout.last_ms * 1000 + 1000, "LAYOUT_EXPIRED"))
@@ -80,7 +80,7 @@ def test_texts(database):
     assert database.column("base62", "id", [int(case["id"]) for case in good]) == [case["base62"] for case in good]
     assert database.column("from_base62", "digits", [case["base62"] for case in good]) == [int(case["id"]) for case in good]
     bad = [case["text"] for case in cases["invalid"] if case["format"] == "base62"]
-    # A line's end behind the text, spaces, letters that a collation takes for others, a long text.
+    # A line break at the end, spaces, letters that a collation equates with others, a long text.
     bad += [
         "1ptWyK4WgZU\n",
         "1ptWyK4WgZU ",

@@ -1,4 +1,4 @@
-"""docs/sql.md: every block runs as it stands there, in its section's order, and shows what it says."""
+"""docs/sql.md: every block runs unchanged, in its section's order, and prints what the page shows."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def shown(cell):
 
 
 def shell(code, folder, database):
-    """Runs a block for the shell; the clients find the private servers."""
+    """Runs a shell block, whose clients find the private servers."""
     (folder / "bin").mkdir(exist_ok=True)
     url = urlsplit(os.environ["FRAZIL_TEST_MARIADB"])
     client = folder / "bin/mariadb"
@@ -36,7 +36,7 @@ def shell(code, folder, database):
     client.chmod(0o755)
     path = f"{folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "DATABASE_URL": os.environ["FRAZIL_TEST_POSTGRESQL"]}
-    # A pipe's status is its last command's: the clients stop at the first error.
+    # The clients stop at the first error, because a pipe has the status of its last command.
     subprocess.run(["sh", "-ec", code], check=True, cwd=folder, env=environment, timeout=120)
     if (script := folder / "ids.sql").exists():
         for statement in databases.statements(script.read_text()):
@@ -58,7 +58,7 @@ def test_sections(section, kind, tables, tmp_path):
     for table in tables.split(", "):
         database.query(f"DROP TABLE IF EXISTS {table}")
     if kind is not databases.Sqlite:
-        # What another test has installed is not what the guide does.
+        # Removes a function of another test, so that only the guide's blocks install it.
         database.query(f"DROP {'MACRO' if kind is databases.Duckdb else 'FUNCTION'} IF EXISTS frazil_base62")
     answered = 0
     for language, code in blocks(section):
@@ -66,7 +66,7 @@ def test_sections(section, kind, tables, tmp_path):
             shell(code, tmp_path, database)
             continue
         assert language == "sql"
-        # A statement, and the row that it answers as a comment behind it.
+        # A statement, with the row of its answer in the comment after it.
         for statement, answer in re.findall(r"(.+?);\n(?:-- ([^\n]*)\n)?", code, re.DOTALL):
             rows = database.query(statement.strip())
             if answer and not answer.endswith("."):
@@ -78,7 +78,7 @@ def test_sections(section, kind, tables, tmp_path):
 
 
 def test_partitions_of_the_guide_are_pruned():
-    """The guide's claims about its monthly partitions, by EXPLAIN."""
+    """EXPLAIN confirms the guide's claims about its monthly partitions."""
     for kind, section in [(databases.Postgresql, "PostgreSQL"), (databases.Mariadb, "MariaDB")]:
         database = opened(kind)
         database.install("twitter")
@@ -95,7 +95,7 @@ def test_partitions_of_the_guide_are_pruned():
 
 
 def test_the_guides_expressions_are_what_the_command_prints():
-    """SQLite's time, less what it says of a number that is no ID; MariaDB's generated column."""
+    """The expressions are SQLite's time (except for numbers that are not IDs) and MariaDB's generated column."""
     for dialect, section in [("sqlite", "SQLite"), ("mariadb", "MariaDB")]:
         script, guide = (" ".join(text.split()) for text in (databases.frazil("sql", dialect, "twitter"), SECTIONS[section]))
         [wanted] = re.findall(r"AS \( (CASE WHEN .*?) \|\| id\)|AS (\(TIMESTAMP'.*?\) MICROSECOND\))", guide)

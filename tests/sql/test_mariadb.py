@@ -26,7 +26,7 @@ MODES = [
 
 @pytest.fixture
 def session(mariadb):
-    """MariaDB with the functions; what a test sets goes with it."""
+    """Opens MariaDB with the functions, and resets a test's settings."""
     mariadb.install("twitter")
     yield mariadb
     for setting in ("sql_mode", "time_zone", "character_set_connection", "collation_connection"):
@@ -35,7 +35,7 @@ def session(mariadb):
 
 
 def check(session):
-    """Each function gives what it should, and refuses what it should."""
+    """Checks that each function returns and refuses the expected values."""
     shown, *numbers = session.query(
         f"SELECT CAST(frazil_time({ID}) AS CHAR), frazil_unix_ms({ID}), frazil_worker({ID}), frazil_from_base62('{BASE62}'), "
         "frazil_min_id(TIMESTAMP'2022-06-28 16:07:40.105999'), frazil_max_id(TIMESTAMP'2022-06-28 16:07:40.105999')"
@@ -90,11 +90,11 @@ def test_a_connections_collation_changes_no_digit(session, collation):
     assert session.query("SELECT frazil_from_base62(digits), frazil_base62(frazil_from_base62(digits)) FROM codes") == ((ID, BASE62),)
 
 
-def test_what_the_functions_are(session):
+def test_attributes_of_the_functions(session):
     flags = session.query(
         "SELECT is_deterministic, sql_data_access, security_type FROM information_schema.routines WHERE routine_name LIKE 'frazil\\_%'"
     )
-    # With those of other tests' layouts.
+    # Including the functions of other tests' layouts.
     assert len(flags) >= 9 and set(flags) == {("YES", "NO SQL", "INVOKER")}
 
 
@@ -114,9 +114,9 @@ def test_generated_columns_are_what_the_script_says(session):
     session.query(f"CREATE TABLE items (id BIGINT PRIMARY KEY, {', '.join(columns)}, KEY (created_at), KEY (worker, created_at))")
     numbers = TWITTER.ids()
     session.query(f"INSERT INTO items (id) VALUES {', '.join(f'({number})' for number in numbers)}")
-    told = session.query("SELECT id, CAST(created_at AS CHAR), datacenter, worker, sequence FROM items ORDER BY id")
+    rows = session.query("SELECT id, CAST(created_at AS CHAR), datacenter, worker, sequence FROM items ORDER BY id")
     names = ("datacenter", "worker", "sequence")
-    assert list(told) == [(number, TWITTER.time(number) + "000", *(TWITTER.field(name, number) for name in names)) for number in numbers]
+    assert list(rows) == [(number, TWITTER.time(number) + "000", *(TWITTER.field(name, number) for name in names)) for number in numbers]
     within = "created_at BETWEEN '2022-06-28 16:07:40.105' AND '2022-06-28 16:07:40.105'"
     assert session.query(f"EXPLAIN SELECT * FROM items WHERE {within}")[0][5] == "created_at"
     assert session.query(f"SELECT id FROM items WHERE {within}") == ((ID,),)

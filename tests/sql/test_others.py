@@ -18,10 +18,10 @@ def test_sqlite_takes_integers_only(sqlite):
             with pytest.raises(Refused, match=re.escape(f"frazil: ID_INVALID: {shown}")):
                 sqlite.tried(f"SELECT {sqlite.call(function, value)}")
     for value in ("'2025-01-01'", "1735689600000.5"):
-        with pytest.raises(Refused, match="frazil: WRONG_TYPE: .* is no integer: give Unix milliseconds"):
+        with pytest.raises(Refused, match="frazil: WRONG_TYPE: .* is not an integer: use Unix milliseconds"):
             sqlite.tried(f"SELECT {sqlite.call('min_id', value)}")
     for value in ("5", f"x'{BASE62.encode().hex()}'", "1.0"):
-        with pytest.raises(Refused, match="frazil: ID_INVALID: .* is no ID in base62"):
+        with pytest.raises(Refused, match="frazil: ID_INVALID: .* is not an ID in base62"):
             sqlite.tried(f"SELECT {sqlite.call('from_base62', value)}")
 
 
@@ -42,9 +42,9 @@ def test_sqlite_expressions_are_for_views_indexes_and_generated_columns(sqlite):
     first = sqlite.call("min_id", "1656432460105")
     plan = sqlite.query(f"EXPLAIN QUERY PLAN SELECT id FROM items WHERE id >= {first}")
     assert any("USING INTEGER PRIMARY KEY (rowid>?)" in row[3] for row in plan)
-    with pytest.raises(Refused, match="frazil: ID_INVALID: -1 is no ID"):
+    with pytest.raises(Refused, match="frazil: ID_INVALID: -1 is not an ID"):
         sqlite.tried("INSERT INTO items (id) VALUES (-1)")
-    # In a column that holds no distinction of case, 'a' is still no 'A'.
+    # Even in a column that ignores case, 'a' is not 'A' here.
     sqlite.query("DELETE FROM items")
     sqlite.query("INSERT INTO items (id, digits) VALUES (1, 'AzL8n0Y58m7'), (2, 'azL8n0Y58m7')")
     assert sqlite.query("SELECT back FROM decoded WHERE id = 1") == [(2**63 - 1,)]
@@ -91,7 +91,7 @@ def test_duckdb_filters_and_indexes(duckdb):
     first, end = (TWITTER.min_id((1_735_776_000 + minutes * 60) * 1_000_000) for minutes in (0, 5))
     within = "id >= frazil_min_id(TIMESTAMPTZ '2025-01-02 00:00+00') AND id < frazil_min_id(TIMESTAMPTZ '2025-01-02 00:05+00')"
     plan = duckdb.query(f"EXPLAIN SELECT * FROM items WHERE {within}")[0][1]
-    # Numbers, with which row groups are passed over.
+    # The filter has plain numbers, so DuckDB can skip row groups.
     assert f"id >= {first}" in plan.replace("\n", " ") and str(end) in plan
     assert duckdb.query(f"SELECT count(*) FROM items WHERE {within}") == [(5,)]
     duckdb.query("CREATE INDEX items_worker ON items (frazil_worker(id))")
@@ -132,12 +132,12 @@ def test_clickhouse_takes_integers_and_instants_only(clickhouse):
     calls = "frazil_time(id), frazil_worker(id), frazil_unix_ms(id), frazil_base62(id), frazil_min_id(frazil_time(id))"
     types = clickhouse.query("SELECT " + ", ".join(f"toTypeName({call})" for call in calls.split(", ")) + " FROM (SELECT toInt64(5) AS id)")
     assert types == [["DateTime64(3, 'UTC')", "Int64", "Int64", "String", "Int64"]]
-    # What is worked out for every row where the server has been told so.
+    # With this setting, the server computes every branch for every row.
     eager = "SETTINGS short_circuit_function_evaluation = 'disable'"
-    told = clickhouse.session.query(
+    answer = clickhouse.session.query(
         f"SELECT frazil_unix_ms(materialize({ID})), frazil_min_id(materialize(toDateTime(1656432460, 'UTC'))) {eager}", "CSV"
     )
-    assert str(told) == f"1656432460105,{TWITTER.min_id(1_656_432_460_000_000)}\n"
+    assert str(answer) == f"1656432460105,{TWITTER.min_id(1_656_432_460_000_000)}\n"
     zoned = clickhouse.query("SELECT frazil_min_id(toDateTime('2025-01-01 00:00:00', 'America/New_York'))")
     assert zoned == [[str(TWITTER.min_id(1_735_707_600_000_000))]]
 

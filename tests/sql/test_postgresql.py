@@ -1,4 +1,4 @@
-"""PostgreSQL: what an index, a partition bound and a managed service need, and what a session may set against it."""
+"""PostgreSQL: the requirements of indexes, partition bounds and managed services, and sessions with hostile settings."""
 
 import itertools
 
@@ -21,7 +21,7 @@ def answers(database, schema=""):
 
 @pytest.fixture
 def session(postgresql):
-    """PostgreSQL with the functions; what a test makes and sets goes with it."""
+    """Opens PostgreSQL with the functions, and rolls back a test's tables and settings."""
     postgresql.query("BEGIN")
     postgresql.install("twitter")
     yield postgresql
@@ -33,7 +33,7 @@ def explain(database, query, analyze=""):
 
 
 def rows(database):
-    """A table of a thousand IDs, one a minute from 2025 on."""
+    """Makes a table of a thousand IDs, one a minute from 2025 on."""
     database.query("CREATE TABLE items (id bigint PRIMARY KEY)")
     database.query(
         "INSERT INTO items SELECT frazil_min_id(timestamptz '2025-01-01+00' + n * interval '1 minute') + 26 * 4096 FROM generate_series(0, 9999) n"
@@ -62,12 +62,12 @@ def test_they_are_immutable_parallel_safe_and_an_ordinary_accounts(session):
     ],
 )
 def test_a_sessions_settings_change_nothing(session, setting):
-    """Neither where the functions are created nor where they are called."""
+    """The settings have no effect when the functions are created or called."""
     [(schema,)] = session.query("SELECT current_schema()")
     session.query(f"SET LOCAL {setting}")
     for _ in ("created without", "created with"):
         assert answers(session, f"{schema}.") == ANSWERS
-        # Summer time begins and ends in New York: each instant has its IDs, and back.
+        # Around the begin and the end of summer time in New York, each instant has its own IDs.
         for text in ("2025-03-09 06:59:59.999", "2025-03-09 07:00:00", "2025-11-02 05:30:00", "2025-11-02 06:30:00"):
             [(same,)] = session.query(f"SELECT {schema}.frazil_time({schema}.frazil_min_id('{text}+00')) = timestamptz '{text}+00'")
             assert same, text
@@ -75,7 +75,7 @@ def test_a_sessions_settings_change_nothing(session, setting):
 
 
 def test_no_other_schemas_names_are_taken(session):
-    """Objects that somebody creates on the search_path, with types that nearly fit, are neither called nor bound."""
+    """Foreign objects on the search_path, with types that nearly fit, are neither called nor bound."""
     for name, arguments in [
         ("substr", "text, bigint, integer"),
         ("strpos", "varchar, varchar"),
@@ -108,7 +108,7 @@ def test_an_index_on_the_time(session):
     session.query("CREATE INDEX items_time ON items (frazil_time(id))")
     session.query("CREATE INDEX items_worker ON items (frazil_worker(id), frazil_time(id))")
     session.query("ANALYZE items")
-    # What maintains an index has an empty search_path.
+    # Index maintenance runs with an empty search_path.
     session.query("SET LOCAL search_path = ''")
     session.query("REINDEX TABLE public.items")
     session.query("SET LOCAL search_path = public")
@@ -124,7 +124,7 @@ def test_an_index_on_the_time(session):
     assert session.query(f"SELECT count(*) FROM items WHERE {span}") == [(5,)]
     assert "items_pkey" in explain(session, "SELECT * FROM items WHERE id >= frazil_min_id(now() - interval '1 day')")
     assert "items_pkey" in explain(session, f"SELECT * FROM items WHERE id = frazil_from_base62('{BASE62}')")
-    with pytest.raises(Refused, match="frazil: ID_INVALID: -1 is no ID"):
+    with pytest.raises(Refused, match="frazil: ID_INVALID: -1 is not an ID"):
         session.tried("INSERT INTO items VALUES (-1)")
 
 
@@ -155,7 +155,7 @@ def test_partitions_are_pruned_when_planned_and_when_run(session):
     for number, (first, end) in enumerate(itertools.pairwise(months), 1):
         bounds = f"FROM (frazil_min_id('{first}')) TO (frazil_min_id('{end}'))"
         session.query(f"CREATE TABLE events_{number} PARTITION OF events FOR VALUES {bounds}")
-    # The first and the last ID of a month lie in its partition.
+    # The first and the last ID of a month belong to its partition.
     for number, (first, end) in enumerate(itertools.pairwise(months), 1):
         session.query(
             f"INSERT INTO events VALUES (frazil_min_id('{first}')), (frazil_max_id(timestamptz '{end}' - interval '1 microsecond'))"
@@ -196,7 +196,7 @@ def test_a_columns_collation_changes_no_digit(session):
     session.query(f"INSERT INTO codes VALUES ('{BASE62}')")
     assert session.query("SELECT frazil_from_base62(digits) FROM codes") == [(ID,)]
     session.query("UPDATE codes SET digits = 'azL8n0Y58m7'")
-    with pytest.raises(Refused, match="frazil: ID_INVALID: 'azL8n0Y58m7' is no ID in base62"):
+    with pytest.raises(Refused, match="frazil: ID_INVALID: 'azL8n0Y58m7' is not an ID in base62"):
         session.tried("SELECT frazil_from_base62(digits) FROM codes")
 
 

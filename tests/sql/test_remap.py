@@ -1,4 +1,4 @@
-"""The output of `frazil merge-audit --remap`, run by each database's own program as docs/merge-audit.md has it."""
+"""The output of `frazil merge-audit --remap`, run by each database's own program, as in docs/merge-audit.md."""
 
 import os
 import sqlite3
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-# IDs of `game`, server 7, of a day in 2026; from 500 to 599 both worlds have them.
+# IDs of `game`, server 7, from a day in 2026. Both worlds have those from 500 to 599.
 IDS = [(n + 40_000_000) << 32 | 7 << 12 for n in range(1000)]
 MADE = (
     "CREATE TABLE remap_items (id BIGINT NOT NULL PRIMARY KEY)",
@@ -17,7 +17,7 @@ MADE = (
 
 
 class Sqlite:
-    """A file, and the program sqlite3."""
+    """A database file with the program sqlite3."""
 
     deferrable, source = "", "us.txt"
 
@@ -36,7 +36,7 @@ class Sqlite:
 
 
 class Server:
-    """A server's database, whose IDs are read by a query."""
+    """A server's database, whose IDs a query reads."""
 
     def __init__(self, database):
         self.database, self.source = database, "env:REMAP_STORE"
@@ -62,7 +62,7 @@ class Server:
 
 @pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
 def world(request, tmp_path):
-    """The second server's database, with a table that refers to the items."""
+    """Makes the second server's database, with a table that refers to the items."""
     world = Sqlite(tmp_path) if request.param == "sqlite" else Server(request.getfixturevalue(request.param))
     world.name = request.param
     world.query(*(made.format(deferrable=world.deferrable) for made in MADE))
@@ -75,7 +75,7 @@ def world(request, tmp_path):
 
 
 def remap(world, folder, *columns):
-    """Audits, and runs the script; what its program said."""
+    """Audits, runs the script, and returns the output of its program."""
     arguments = ["merge-audit", "game", "eu.txt", world.source, "--remap", "game server=99", "--dialect", world.name]
     if world.source.startswith("env:"):
         arguments += ["--query", "SELECT id FROM remap_items"]
@@ -86,8 +86,8 @@ def remap(world, folder, *columns):
         [sys.executable, "-m", "frazil", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 3, done.stderr
-    told = done.stdout + done.stderr + "".join(path.read_text() for path in (folder / "merge-audit").iterdir())
-    assert "secret" not in told, "the password of the server"
+    printed = done.stdout + done.stderr + "".join(path.read_text() for path in (folder / "merge-audit").iterdir())
+    assert "secret" not in printed, "the password of the server"
     with (folder / "merge-audit/remap-2.sql").open() as script:
         return subprocess.run(world.command(), stdin=script, capture_output=True, text=True, check=False)
 

@@ -1,10 +1,10 @@
-"""Prints what programs make of an ID, and what frazil says of it: the table that docs/merge-audit.md quotes.
+"""Prints how programs change an ID, and frazil's findings on their output. docs/merge-audit.md quotes this table.
 
     PATH=target/debug:$PATH python tests/tools/tools.py [--python VENV/bin/python]
 
-Each program that is installed runs; the others are named at the end. The Python packages are those of --python. It exits with 1 where a
-program writes something else than the table of this file says: then a page that quotes it is to be looked at. It is no part of the tests,
-because the programs are large, and their versions are the machine's.
+Each installed program runs; missing ones are named at the end. The Python packages are those of --python. The script exits with 1 if a
+program's output differs from the table in this file. The pages that quote it must then be checked. The tests do not run the script,
+because the programs are large, and their versions depend on the machine.
 """
 
 import argparse
@@ -16,13 +16,13 @@ import tempfile
 from pathlib import Path
 
 ID = "250318245867245581"
-# The fewest digits of the nearest double, 17 of them, and it in full.
+# The nearest double: with the fewest digits, with 17 digits, and in full.
 SHORTEST, DIGITS_17, DOUBLE = "250318245867245570", "2.5031824586724557e+17", "250318245867245568"
 CSV = f"id,name\n{ID},a\n"
 JSON = f'{{"id":{ID}}}\n'
 MONGO = f'{{"id":{{"$numberLong":"{ID}"}}}}'
 
-# Program, how it prints its version, the command, which reads id.csv or id.json, and what it writes.
+# Each program, the command that prints its version, the command that reads id.csv or id.json, and its output.
 PROGRAMS = [
     ("gojq", "gojq --version", "gojq .id id.json", ID),
     ("gojq, + 0", "gojq --version", "gojq '.id + 0' id.json", ID),
@@ -62,7 +62,7 @@ PROGRAMS = [
     ("R, read.csv", "R --version", "Rscript -e 'write.csv(read.csv(\"id.csv\")$id, row.names = FALSE)' | tail -1", DOUBLE),
     ("Octave, csvread", "octave-cli --version", 'octave-cli --eval \'printf("%d", csvread("id.csv")(2, 1))\'', DOUBLE),
 ]
-# Python package, the statement that prints what it makes of the ID, and what it writes.
+# Each Python package, the statement that prints its form of the ID, and the output.
 PACKAGES = [
     ("csvkit", "csvjson id.csv | grep -o '[0-9][0-9.e+]*' | head -1", DIGITS_17),
     ("csvkit", "csvsql --query 'select id from id' id.csv | tail -1", DIGITS_17),
@@ -108,13 +108,13 @@ def output(command: list[str], folder: str) -> str:
 def said(text: str) -> str:
     """Returns the verdict of `frazil inspect` on a text."""
     inspected = subprocess.run(["frazil", "inspect", "--json", text], check=False, capture_output=True, text=True)
-    told = json.loads(inspected.stdout)
+    inspection = json.loads(inspected.stdout)
     if text.strip().strip('"') == ID:
         return "exact"
-    for number in told["numbers"]:
+    for number in inspection["numbers"]:
         if rounded := number["rounded"]:
             return f"rounded {rounded['by']}: {rounded['count']} IDs become it"
-    return told["others"][0]["about"] if told["others"] else "nothing"
+    return inspection["others"][0]["about"] if inspection["others"] else "nothing"
 
 
 def main() -> int:
@@ -140,7 +140,7 @@ def main() -> int:
             rows.append((f"{name}: {code.split(';', 1)[-1].strip() if is_python else code}", version, output(command, folder), writes))
     print("| program | version | writes | frazil says |\n|---|---|---|---|")
     for name, version, wrote, writes in rows:
-        # A table keeps no bar.
+        # A table's cell cannot contain a plain bar.
         print(f"| {name.replace('|', chr(92) + '|')} | {version} | `{wrote}` | {said(wrote)} |")
         if wrote != writes:
             changed += 1

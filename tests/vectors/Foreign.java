@@ -1,4 +1,4 @@
-// Mints IDs with the libraries that docs/moving.md names, and prints them for foreign.json beside this file, with what each library says.
+// Mints IDs with the libraries that docs/moving.md names, and prints them, with the parts by each library, for foreign.json beside this file.
 //
 //   javac -d CLASSES -cp LIBRARIES tests/vectors/Foreign.java && java -cp CLASSES:LIBRARIES Foreign > tests/vectors/foreign.json
 //
@@ -27,7 +27,7 @@ public class Foreign {
     public static void main(String[] arguments) throws Exception {
         for (short worker : new short[] {0, 1, 42, 63}) {
             SnowWorkerM1 generator = new SnowWorkerM1(new IdGeneratorOptions(worker));
-            // It does not say an ID's time: the clock's, where that stood still.
+            // This library does not decode an ID's time. The clock's time counts if it is equal before and after.
             for (long before, id; ; ) {
                 Thread.sleep(3);
                 before = System.currentTimeMillis();

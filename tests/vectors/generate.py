@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes texts.json, layouts.json, replays.json and takeover.json: computed here, independently of the Rust core.
+"""Writes texts.json, layouts.json, replays.json and takeover.json, computed independently of the Rust core.
 
 python3 tests/vectors/generate.py          writes them
-python3 tests/vectors/generate.py --check  fails when a committed file differs
+python3 tests/vectors/generate.py --check  fails if a committed file differs
 """
 
 import datetime
@@ -24,7 +24,25 @@ ALPHABETS = {
 }
 
 
+def product(a, b):
+    """Multiplies in GF(32): polynomials over GF(2), modulo x^5 + x^2 + 1."""
+    product = 0
+    for bit in range(5):
+        product ^= (a << bit) * (b >> bit & 1)
+    for bit in range(9, 4, -1):
+        if product >> bit & 1:
+            product ^= 0b100101 << (bit - 5)
+    return product
+
+
 def text(number, form):
+    if form == "check":
+        digits = text(number, "base32")
+        alphabet, check, power = ALPHABETS["base32"][0], 0, 1
+        for digit in reversed(digits):
+            power = product(power, 2)
+            check ^= product(power, alphabet.index(digit))
+        return digits + alphabet[check]
     alphabet, width = ALPHABETS[form]
     digits = ""
     for _ in range(width):
@@ -72,11 +90,59 @@ def texts():
         ("hex", "ffffffffffffffff"),
         ("hex", "000000000000000g"),
     ]
-    valid = [{"id": str(n)} | {form: text(n, form) for form in ALPHABETS} for n in sorted(set(ids))]
+    valid = [{"id": str(n)} | {form: text(n, form) for form in [*ALPHABETS, "check"]} for n in sorted(set(ids))]
+    id, good = 1541815603606036480, text(1541815603606036480, "check")
+    assert good == "1ASD13XH1F800K"
+    spelled = [
+        ("check", "", "1asd13xh1f800k"),
+        ("check", "", "IASDl3XHLF8OoK"),
+        ("check", "", " 1ASD-13XH-1F800-K "),
+        ("check", "order_", "order_1ASD13XH1F800K"),
+        ("check", "order_", "ORDER_1asd 13xh 1f80 0k"),
+        ("check", "préfix:", "PRéFIX:1ASD13XH1F800K"),
+        ("check", "line_item_", "line_item_1ASD13XH1F800K"),
+        ("base32", "o-", "O-1ASD13XH1F800"),
+        ("decimal", "user_", f"user_{id}"),
+    ]
+    changed = "it was changed: copy it again from its source"
+    refused = [
+        ("check", "", "2ASD13XH1F800K", changed),
+        ("check", "", "1ASD13XH1F800J", changed),
+        ("check", "", "1ASD13HX1F800K", changed),
+        ("check", "", "1ASD13XH1F80K0", changed),
+        ("check", "", "Z" * 14, changed),
+        ("check", "", text(2**63, "check"), "it is above 9223372036854775807"),
+        ("check", "", "", "it has 0 characters and ends at position 0; allowed: 14 characters"),
+        ("check", "", "1ASD-13XH-1F800", "it has 13 characters and ends at position 15; allowed: 14 characters"),
+        ("check", "", "1ASD-13XH-1F800-K-7", "it has 15 characters and ends at position 19; allowed: 14 characters"),
+        ("check", "", "1" * 40, "it has 40 characters and ends at position 40; allowed: 14 characters"),
+        ("check", "", "1ASD13XU1F800K", "position 7 is not a digit of it"),
+        ("check", "", "1ASD13XH1F80*K", "position 12 is not a digit of it"),
+        ("check", "", "１ASD13XH1F800K", "position 0 is not a digit of it"),
+        ("check", "", "1ASD13XH1F8٠0K", "position 11 is not a digit of it"),
+        ("check", "", "1ASD13XH–1F800K", "position 8 is not a digit of it"),
+        ("check", "", "1ASD13XH\t1F800K", "position 8 is not a digit of it"),
+        ("check", "", "user_1ASD13XH1F800K", "'u' at position 0 is not a digit of it"),
+        ("check", "order_", "user_1ASD13XH1F800K", 'it needs the prefix "order_" at position 0'),
+        ("check", "order_", "orders_1ASD13XH1F800K", 'it needs the prefix "order_" at position 0'),
+        ("check", "order_", "ord", 'it needs the prefix "order_" at position 0'),
+        ("check", "order_", "1ASD13XH1F800K", 'it needs the prefix "order_" at position 0'),
+        ("check", "order_", "order_order_1ASD13XH1F800K", "'_' at position 11 is not a digit of it"),
+        ("check", "order_", "order_user_1ASD13XH1F800K", "'u' at position 6 is not a digit of it"),
+        ("check", "order_", "order_1ASD13XU1F800K", "position 13 is not a digit of it"),
+        ("check", "order_", "order_1ASD13XH1F800", "it has 13 characters and ends at position 19; allowed: 14 characters"),
+        ("check", "order_", "order_2ASD13XH1F800K", changed),
+        ("check", "é_", "e_1ASD13XH1F800K", 'it needs the prefix "é_" at position 0'),
+        ("base32", "order_", "order_1ASD13XH1F80", "it has 12 characters and ends at position 18; allowed: 13 characters"),
+        ("hex", "0x", "0X1565a11f6217a00g", "position 17 is not a digit of it"),
+        ("decimal", "user_", "user_01", "it has 2 characters"),
+    ]
     return {
-        "about": "The text forms of an ID; every invalid text is ID_INVALID.",
+        "about": "The text forms of an ID; every invalid or refused text is ID_INVALID. `says`: what the refusal must mention.",
         "valid": valid,
         "invalid": [{"format": f, "text": t} for f, t in invalid],
+        "spelled": [{"format": f, "prefix": p, "text": t, "id": str(id)} for f, p, t in spelled],
+        "refused": [{"format": f, "prefix": p, "text": t, "says": s} for f, p, t, s in refused],
     }
 
 
@@ -210,7 +276,7 @@ def layouts():
 
 
 class Replay:
-    """One generator under the manual clock; the models below say what it must answer."""
+    """One generator under the manual clock. The models below compute its expected answers."""
 
     def __init__(self, name, preset, spec, **node):
         self.name, self.layout, self.node = name, Layout(PRESETS.get(preset, preset)), node
@@ -290,7 +356,7 @@ def replays():
         r.at(100 + tick), r.next(first)
     out.append(r)
 
-    r = Replay("cosid: the sequence goes on across ticks, modulo N", "twitter", "start=continue:4", datacenter=0, worker=0)
+    r = Replay("cosid: the sequence continues across ticks, modulo N", "twitter", "start=continue:4", datacenter=0, worker=0)
     r.at(1), r.next(0)
     r.at(2), r.next(1)
     r.at(3), r.next(2), r.next(3), r.next(4)
@@ -360,7 +426,7 @@ def replays():
 
 COSID = "time:41@1ms machine:10 sequence:12 epoch:1577203200000"
 SONYFLAKE_1 = "time:39@10ms sequence:8 machine:16 epoch:1409529600000"
-# Each with an ID of 2025-07-01T00:00:00Z, as the package makes them.
+# The packages, each with one of its IDs of 2025-07-01T00:00:00Z.
 PACKAGES = {
     "snowflake-id (PyPI, npm)": ("time:41@1ms node:10 sequence:12 epoch:1970-01-01", 7345602035712172033),
     "pysnowflake": ("time:41@1ms dc:2 worker:8 sequence:12 epoch:1987-06-10", 5037553719706677249),
@@ -370,14 +436,14 @@ PACKAGES = {
 
 
 class Takeover(Replay):
-    """Goes on after `last`, the last ID that the system before issued with the same node number."""
+    """A generator that continues after `last`, the last ID that the earlier system issued with the same node number."""
 
     def __init__(self, system, preset, spec, last):
         layout = Layout(PRESETS.get(preset, preset))
         self.theirs, self.last = layout.take_apart(last)
         super().__init__(system, preset, spec, **{name: value for name, value in self.last.items() if name != "sequence"})
         self.number = last
-        # Their tick may hold IDs that nobody has seen: the next one is the first.
+        # The last tick may contain unknown IDs of the earlier system, so the first new ID is in the next tick.
         self.after(0)
 
     def after(self, ticks):
@@ -499,7 +565,7 @@ def takeover():
     out.append(t)
 
     return {
-        "about": "A generator of each system's layout and policies goes on after the last ID of the system before, opened with `after=` or told by `observe`.",
+        "about": "A generator of each system's layout and policies continues after the last ID of the system before, opened with `after=` or by `observe`.",
         "takeovers": [t.done() for t in out],
     }
 

@@ -17,14 +17,14 @@ const { asc, between, eq, getTableName, gt, inArray, max, sql } = await import('
 const { ids } = await import('./drizzle/ids.mjs')
 
 const DIALECTS = ['pg', 'mysql', 'sqlite']
-// There is one drizzle-kit: what it has made for the tests of the current versions is there for those of the oldest.
+// Only one drizzle-kit is installed, so the migrations for the current versions also serve the tests of the oldest ones.
 const made = JSON.parse(process.env.FRAZIL_TEST_MADE ?? '{}')
 alsoWithTheOldest(import.meta.url, () => {
   DIALECTS.forEach(migrationsOf)
   return { FRAZIL_TEST_MADE: JSON.stringify(made) }
 })
 
-// Three IDs that one double stands for.
+// Three IDs that round to the same double.
 const NEIGHBOURS = ['1801439850948198401', '1801439850948198402', '1801439850948198403']
 const LARGEST = '9223372036854775807'
 
@@ -72,7 +72,7 @@ const DRIVERS = [
   { name: 'libsql', dialect: 'sqlite', open: libsql },
 ]
 
-/** What drizzle-kit writes for a schema, run twice, as a user runs it. */
+/** Runs drizzle-kit twice for a schema, as a user would. Returns the migrations, and the second run's output. */
 function migrations(dialect) {
   const folder = mkdtempSync(join(tmpdir(), 'frazil-drizzle-'))
   const schema = `./drizzle/${dialect}.mjs`
@@ -94,7 +94,7 @@ function migrationsOf(dialect) {
   return made[dialect]
 }
 
-/** Empty tables of a schema. */
+/** Makes the empty tables of a schema. */
 async function makeTables(run, dialect) {
   for (const table of ['drizzle_posts', 'drizzle_events', 'drizzle_users']) {
     await run(`drop table if exists ${table}`)
@@ -105,7 +105,7 @@ async function makeTables(run, dialect) {
   }
 }
 
-/** Whether an error is frazil's, or Drizzle's for one of frazil's. */
+/** Returns a function that asserts that an error is frazil's, or Drizzle's error with frazil's as its cause. */
 function refused(code, ...says) {
   return error => {
     const ours = error instanceof FrazilError ? error : error.cause
@@ -116,7 +116,7 @@ function refused(code, ...says) {
   }
 }
 
-/** Whether an error, or what has caused it, says so. */
+/** Returns a predicate: whether an error, or its cause, contains the text. */
 function saying(text) {
   return ({ message, cause }) => `${message} ${cause?.message}`.includes(text)
 }
@@ -166,7 +166,7 @@ for (const { name, dialect, open } of DRIVERS) {
       await assert.rejects(async () => db.insert(users).values({ id: null, name: 'null' }))
     })
 
-    test('conditions tell neighbours apart that one double stands for', async () => {
+    test('conditions distinguish IDs that round to the same double', async () => {
       const [, middle, high] = NEIGHBOURS
       assert.ok(NEIGHBOURS.every(id => Number(id) === Number(middle)))
       for (const id of [middle, BigInt(middle)]) {
@@ -219,7 +219,7 @@ for (const { name, dialect, open } of DRIVERS) {
       } else {
         await assert.rejects(load, refused('ID_INVALID', '`with`', dialect === 'pg' ? 'parseJson of frazil/json' : '`extras`'))
       }
-      // As the guide says.
+      // The guide's cast.
       const text = dialect === 'mysql' ? sql`char(19)` : sql`text`
       const extras = post => ({ id: sql`cast(${post.id} as ${text})`.as('id') })
       const exact = await db.query.users.findFirst({ where, with: { posts: { columns: { title: true }, extras } } })
@@ -253,7 +253,7 @@ for (const { name, dialect, open } of DRIVERS) {
     test('transactions', async () => {
       const insert = (tx, name) => tx.insert(users).values({ name })
       if (name === 'better-sqlite3') {
-        // Its transactions are synchronous.
+        // This driver's transactions are synchronous.
         assert.throws(() => db.transaction(tx => {
           insert(tx, 'rolled back').run()
           tx.rollback()
@@ -278,7 +278,7 @@ for (const { name, dialect, open } of DRIVERS) {
       assert.deepEqual(await db.select().from(events).where(gt(events.id, read[0].id)), [read[1]])
     })
 
-    test('what is no ID is refused, in rows and in conditions', async () => {
+    test('values that are not IDs are refused, in rows and in conditions', async () => {
       const rounded = Number(NEIGHBOURS[0])
       for (const [id, code, ...says] of [[rounded, 'ID_INVALID', 'rounded', 'BigInt'], ['12a', 'ID_INVALID', "'a'"], [-1n, 'ID_INVALID', 'negative'], [{}, 'WRONG_TYPE']]) {
         await assert.rejects(async () => db.select().from(users).where(eq(users.id, id)), refused(code, ...says))
@@ -286,7 +286,7 @@ for (const { name, dialect, open } of DRIVERS) {
       }
     })
 
-    // The last one: it empties the tables.
+    // This test is the last one, because it empties the tables.
     test('IDs pass every validator, both ways, as text and as BigInts', async () => {
       await db.delete(posts)
       await db.delete(users)
@@ -421,14 +421,14 @@ describe('where the IDs come from', async () => {
     for (const constant of [made, BigInt(made)]) {
       assert.throws(() => snowflake('id').default(constant), refused('SPEC', `the default ${made} is one ID for all rows`, 'snowflake({ ids })'))
     }
-    // The ID of a row that a person has numbered, and an expression of SQL.
+    // The ID of a manually numbered row, and an SQL expression.
     for (const constant of ['7', 0, sql`1`]) {
       const table = sqliteTable('t', { id: snowflake('id').default(constant) })
       assert.equal(table.id.hasDefault, true)
     }
   })
 
-  test('what is no generator and no option is refused where the column is made', () => {
+  test('wrong generators and options are refused where the column is made', () => {
     assert.throws(() => snowflake('id', { ids: 7 }), refused('WRONG_TYPE', 'ids is a number', 'a promise'))
     assert.throws(() => snowflake('id', { ids: null }), refused('WRONG_TYPE', 'ids is null'))
     assert.throws(() => snowflake('id', { generator: ids }), refused('UNKNOWN_KEY', '"generator"', 'ids, mode'))

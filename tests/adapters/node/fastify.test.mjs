@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'frazil-fastify-'))
 after(() => removeStores(folder))
 let stores = 0
 
-/** A store of its own. */
+/** Returns the URL of a new store. */
 const store = () => `file:${folder}/${stores++}`
 
 for (const [version, installed] of bothVersions('fastify')) {
@@ -71,7 +71,7 @@ for (const [version, installed] of bothVersions('fastify')) {
       [{ spec: 'standard store=redis://127.0.0.1:1/0' }, 'STORE_UNREACHABLE'],
       [{ store: 'local' }, 'UNKNOWN_KEY', /option "store" is none of: spec, options, open, name, .*; keys of the spec line go into spec/],
       [{ spec: 'standard', open: async () => {} }, 'SPEC', /either open, or spec/],
-      [{ open: async () => ({}) }, 'WRONG_TYPE', /open gave no generator/],
+      [{ open: async () => ({}) }, 'WRONG_TYPE', /open did not return a generator/],
       [{ open: async () => undefined }, 'WRONG_TYPE'],
       [{ open: async () => { throw new frazil.FrazilError('STORE_AUTH', 'mine') } }, 'STORE_AUTH', /^mine$/],
       [{ ['__proto__']: { spec: 'standard node=1' } }, 'UNKNOWN_KEY', /"__proto__"/],
@@ -103,7 +103,7 @@ for (const [version, installed] of bothVersions('fastify')) {
     await app.close()
   })
 
-  test(`${version}: it ends before Fastify gives up on it, and says what to set`, async () => {
+  test(`${version}: it ends before Fastify gives up on it, and names the setting to change`, async () => {
     const spec = `standard node=7 store=${store()} window=60s`
     const killed = `require('frazil').Snowflake.open('${spec}').then(ids => { ids.next(); process.kill(process.pid, 'SIGKILL') })`
     assert.equal(spawnSync(process.execPath, ['-e', killed], { cwd: installed.folder }).signal, 'SIGKILL')
@@ -147,7 +147,7 @@ for (const [version, installed] of bothVersions('fastify')) {
     assert.throws(() => app.ids.next(), { code: 'CLOSED' })
   })
 
-  test(`${version}: a server that ends while it starts, or whose other plugins fail, gives the number back`, async () => {
+  test(`${version}: a server that ends while it starts, or whose other plugins fail, releases the number`, async () => {
     let goOn
     const released = new Promise(resolve => { goOn = resolve })
     let ids
@@ -173,7 +173,7 @@ for (const [version, installed] of bothVersions('fastify')) {
     assert.throws(() => ids.next(), { code: 'CLOSED' })
   })
 
-  /** A server whose routes take IDs, and the answer to a body. */
+  /** Makes a server whose routes take IDs, and a function that returns the answer to a body. */
   async function server(schema, options = {}) {
     const app = fastify(options)
     app.register(frazilPlugin, { spec: 'standard node=46 detached=true' })
@@ -237,7 +237,7 @@ for (const [version, installed] of bothVersions('fastify')) {
         assert.match(message, /send it as a string, in quotes$/)
       }
     }
-    // What is no rounded ID goes on as before.
+    // A body without a rounded ID is handled as before.
     const good = { id, items: [{ id: '5', size: 1e20 }], tags: ['6'] }
     assert.deepEqual((await post(JSON.stringify(good))).got, good)
     assert.deepEqual((await post('{ "id": 5 }')).got, { id: '5' })
@@ -268,11 +268,11 @@ for (const [version, installed] of bothVersions('fastify')) {
     await app.close()
   })
 
-  test(`${version}: validators that coerce nothing, and bodies that are no JSON, are left alone`, async () => {
+  test(`${version}: validators that coerce nothing, and bodies that are not JSON, are left alone`, async () => {
     const strict = await server(order, { ajv: { customOptions: { coerceTypes: false } } })
-    const told = await strict.post('{ "id": 1541815603606036480 }')
-    assert.equal(told.status, 400)
-    assert.match(told.message, /body\/id must be string/)
+    const answer = await strict.post('{ "id": 1541815603606036480 }')
+    assert.equal(answer.status, 400)
+    assert.match(answer.message, /body\/id must be string/)
     await strict.app.close()
 
     const own = fastify()
@@ -284,7 +284,7 @@ for (const [version, installed] of bothVersions('fastify')) {
     await own.close()
   })
 
-  test(`${version}: a bigint is exact in a response whose schema says string`, async () => {
+  test(`${version}: a bigint is exact in a response whose schema has type string`, async () => {
     const app = fastify()
     app.get('/', { schema: { response: { 200: { type: 'object', properties: { id: idJsonSchema } } } } }, async () => ({ id: 1541815603606036480n }))
     assert.equal((await app.inject('/')).body, '{"id":"1541815603606036480"}')

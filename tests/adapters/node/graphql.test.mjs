@@ -1,4 +1,4 @@
-// frazil/graphql, by queries of the real graphql: what clients send as literals and variables, what resolvers give.
+// frazil/graphql with queries of the real graphql: literals and variables of clients, values of resolvers.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
@@ -58,7 +58,7 @@ for (const [version, installed] of bothVersions('graphql')) {
       }
     })
 
-    test(`${version}, ${kind}: what a resolver gives is a string, or an error of the field`, async () => {
+    test(`${version}, ${kind}: a resolver's value is a string, or an error of the field`, async () => {
       for (const [stored, id] of [[ID, ID], [BigInt(ID), ID], [5, '5'], ['0000000000000000007', '7'], [2n ** 63n - 1n, '9223372036854775807'], [0, '0']]) {
         assert.deepEqual(await ask('{ stored }', {}, stored), { stored: id })
       }
@@ -77,7 +77,7 @@ for (const [version, installed] of bothVersions('graphql')) {
         ['{ echo(id: "1e18") }'], ['{ echo(id: 1.5) }'], ['{ echo(id: true) }'], ['{ stored }'],
       ]) {
         const { errors: [error] } = await graphql.graphql({ schema, source, variableValues })
-        // GraphQL Yoga's own question.
+        // GraphQL Yoga's own check.
         const shown = each => each instanceof graphql.GraphQLError && (!each.originalError || shown(each.originalError))
         assert.ok(shown(error), source)
         // graphql 16.0 leaves the extensions of a variable's error out.
@@ -88,7 +88,7 @@ for (const [version, installed] of bothVersions('graphql')) {
       }
     })
 
-    test(`${version}, ${kind}: it stands in a schema that is written as text`, async () => {
+    test(`${version}, ${kind}: a schema written as text may name it`, async () => {
       const [{ buildSchema, printSchema }, { GraphQLSnowflake }] = await load()
       assert.equal(GraphQLSnowflake.name, 'Snowflake')
       const [graphql, scalar] = await load()
@@ -103,7 +103,7 @@ for (const [version, installed] of bothVersions('graphql')) {
       assert.equal(data.echo, ID)
     })
 
-    test(`${version}, ${kind}: graphql's own ID is exact for strings alone, as the guide says`, async () => {
+    test(`${version}, ${kind}: graphql's own ID is exact only for strings`, async () => {
       const [{ buildSchema, graphql }] = await load()
       const schema = buildSchema('type Query { echo(id: ID!): ID }')
       const rootValue = { echo: ({ id }) => id }
@@ -115,7 +115,7 @@ for (const [version, installed] of bothVersions('graphql')) {
   }
 }
 
-test('without graphql the error says what to install', () => {
+test('without graphql the error names the package to install', () => {
   const { folder } = install()
   const run = (...flags) => spawnSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' }).stderr
   assert.match(run('-e', "require('frazil/graphql')"), /frazil\/graphql needs graphql 16 or later: npm install graphql@latest\n/)

@@ -1,5 +1,5 @@
-// docs/node-web.md as a reader would follow it: each of its examples runs, with the frameworks' current versions and, where they can, with the
-// oldest supported ones.
+// docs/node-web.md as a reader would follow it. Each example runs with the frameworks' current versions and, if possible, with the oldest
+// supported ones.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ const used = new Set()
 
 after(() => assert.deepEqual([...used].sort(), [...examples.keys()].sort(), 'every example of the guide runs'))
 
-/** Writes an example of the guide into a folder; servers listen on a free port and say which. */
+/** Writes an example of the guide into a folder, with a free port for its server. */
 function write(folder, name) {
   used.add(name)
   const code = examples.get(name)
@@ -32,20 +32,20 @@ const SAY_WHERE = `
     return listen.apply(this, given)
   }`
 
-/** Runs a program of a folder that serves, asks it with `asks(ask)`, and ends it with SIGTERM. */
+/** Runs a server program of a folder, calls `asks(ask)`, which sends it requests, and ends it with SIGTERM. */
 async function serve(folder, program, asks, env = { ...process.env, FRAZIL_HOME: join(folder, 'store') }) {
   writeFileSync(join(folder, 'say-where.cjs'), SAY_WHERE)
   const server = spawn(process.execPath, ['--require', './say-where.cjs', program], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
   const port = await new Promise((resolve, reject) => {
-    let told = ''
+    let output = ''
     server.stdout.on('data', data => {
-      told += data
-      const [, port] = /listening on (\d+)/.exec(told) ?? []
+      output += data
+      const [, port] = /listening on (\d+)/.exec(output) ?? []
       if (port) {
         resolve(port)
       }
     })
-    server.once('exit', () => reject(new Error(`${program} has ended: ${told}`)))
+    server.once('exit', () => reject(new Error(`${program} has ended: ${output}`)))
   })
   const ask = async (method, path, json) => {
     const asked = request({ port, method, path, agent: false, headers: json ? { 'content-type': 'application/json' } : {} }).end(json)
@@ -62,10 +62,10 @@ async function serve(folder, program, asks, env = { ...process.env, FRAZIL_HOME:
   assert.ok(code === 0 || code === 143 || signal === 'SIGTERM', `${program} ends with ${code ?? signal}`)
 }
 
-/** What a program prints, of a folder. */
+/** Returns the output of a program of a folder. */
 const run = (folder, program) => execFileSync(process.execPath, [program], { cwd: folder, encoding: 'utf8' })
 
-/** Compiles the TypeScript of a folder as a new NestJS application does; strictly. */
+/** Compiles the TypeScript of a folder like a new NestJS application, in strict mode. */
 function compile(folder) {
   const compilerOptions = {
     strict: true, module: 'nodenext', target: 'es2023', outDir: 'dist', rootDir: 'src', experimentalDecorators: true, emitDecoratorMetadata: true,
@@ -98,7 +98,7 @@ for (const at of ['fastify', 'fastify-oldest']) {
 }
 
 test('next build leases nothing, and next start answers with an ID', async () => {
-  // Below this folder, because a bundler looks for the frameworks no higher than where the lock file is.
+  // The folder is below this one, because a bundler does not look for the frameworks above the folder of the lock file.
   mkdirSync(join(here, 'guide'), { recursive: true })
   const folder = mkdtempSync(join(here, 'guide', 'next-'))
   after(() => rmSync(folder, { recursive: true }))
@@ -146,17 +146,17 @@ test('trpc.mjs', async () => {
   held.close()
   await once(held, 'close')
   const code = examples.get('trpc.mjs').replaceAll('3000', port)
-  const told = (name, text) => {
+  const outputOf = (name, text) => {
     writeFileSync(join(folder, name), text)
     return execFileSync(process.execPath, [name], { cwd: folder, encoding: 'utf8', env: { ...process.env, FRAZIL_HOME: join(folder, 'store') } })
   }
-  assert.match(told('trpc.mjs', code), /^{ id: '\d{18,19}', time: '\S+Z' }\nBAD_REQUEST the ID is the number \d+, which JavaScript has already rounded: send it/)
-  // What the guide warns of.
+  assert.match(outputOf('trpc.mjs', code), /^{ id: '\d{18,19}', time: '\S+Z' }\nBAD_REQUEST the ID is the number \d+, which JavaScript has already rounded: send it/)
+  // The guide warns of these failures.
   const input = code.replace('.query(({ input: id }) => ', '.query(({ input: id }) => 5n || ').replace('Number(id)', 'BigInt(id)')
-  assert.match(told('bigint.mjs', input.replace('console.log(await client.read.query(id))', 'await client.read.query(id).catch(told => console.log(told.data))')
+  assert.match(outputOf('bigint.mjs', input.replace('console.log(await client.read.query(id))', 'await client.read.query(id).catch(error => console.log(error.data))')
     .replace('({ data, message })', '({ data = {}, message })')), /INTERNAL_SERVER_ERROR[^]*Do not know how to serialize a BigInt/)
-  assert.match(told('output.mjs', code.replace('.input(snowflakeId())', '.input(snowflakeId()).output(snowflakeId())').replace('({ id, time: ids.layout.decode(id).time })', 'Number(id)')
-    .replace('console.log(await client.read.query(id))', 'await client.read.query(id).catch(told => console.log(told.message))')
+  assert.match(outputOf('output.mjs', code.replace('.input(snowflakeId())', '.input(snowflakeId()).output(snowflakeId())').replace('({ id, time: ids.layout.decode(id).time })', 'Number(id)')
+    .replace('console.log(await client.read.query(id))', 'await client.read.query(id).catch(error => console.log(error.message))')
     .replace('{ router }', '{ router, onError: ({ error }) => console.log(error.cause.issues?.[0].message) }')), /rounded[^]*Output validation failed/)
 })
 
@@ -174,7 +174,7 @@ test('yoga.mjs', async () => {
       assert.equal(error.extensions.code, 'ID_INVALID')
     }
   })
-  // What the guide warns of.
+  // The guide warns of this failure.
   writeFileSync(join(folder, 'masked.mjs'), examples.get('yoga.mjs').replace('3000', '0').replace('=> ({ id })', '=> ({ id: Number(id) })')
     .replace('{ schema }', '{ schema, logging: false }'))
   await serve(folder, 'masked.mjs', async ask => {
@@ -240,7 +240,7 @@ for (const at of ['@nestjs', 'nestjs-oldest/node_modules/@nestjs']) {
       assert.equal(status, 400)
       assert.match(String(message), /^customer: the ID is the number 250306847385993200, which JavaScript has already rounded/)
     })
-    // What the guide warns of.
+    // The guide warns of this failure.
     process.env.IMPLICIT = '1'
     try {
       await serve(folder, 'dist/program.js', async ask => {
@@ -272,27 +272,27 @@ for (const at of ['express', 'express-oldest']) {
       app.use((error, request, response, next) => response.status(error.status).json({ message: error.message }))
       app.listen(0)`)
     await serve(folder, 'bodies.mjs', async ask => {
-      const told = await ask('POST', '/', '{ "id": 250306847385993216 }')
+      const answer = await ask('POST', '/', '{ "id": 250306847385993216 }')
       if (sourceText) {
-        assert.deepEqual(told, { status: 200, id: ID })
+        assert.deepEqual(answer, { status: 200, id: ID })
       } else {
-        assert.equal(told.status, 400)
-        assert.match(told.message, /"id" is above 2\^53 and has been rounded/)
+        assert.equal(answer.status, 400)
+        assert.match(answer.message, /"id" is above 2\^53 and has been rounded/)
       }
       assert.deepEqual(await ask('POST', '/', '{ "id": "5", "count": 7 }'), { status: 200, id: '5', count: 7 })
     })
   })
 }
 
-/** Whether JSON.parse shows a reviver the text. */
+/** True if JSON.parse passes the source text to a reviver. */
 let sourceText
 JSON.parse('1', (key, value, context) => { sourceText = context?.source !== undefined })
 
 test('exact.mjs', () => {
   const { folder } = install()
   write(folder, 'exact.mjs')
-  const told = run(folder, 'exact.mjs')
-  assert.match(told, sourceText ? /id: '250306847385993216', size: 100000000000000000000, count: 5/ : /^"id" is above 2\^53 and has been rounded, to 250306847385993200/)
+  const output = run(folder, 'exact.mjs')
+  assert.match(output, sourceText ? /id: '250306847385993216', size: 100000000000000000000, count: 5/ : /^"id" is above 2\^53 and has been rounded, to 250306847385993200/)
 })
 
 for (const at of ['zod', 'zod-oldest']) {
@@ -300,18 +300,18 @@ for (const at of ['zod', 'zod-oldest']) {
     const { folder } = install({ zod: at })
     write(folder, 'zod.mjs')
     if (at === 'zod-oldest') {
-      // As the table of the guide says.
+      // The import is that of the guide's table.
       writeFileSync(join(folder, 'zod.mjs'), examples.get('zod.mjs').replace("'zod'", "'zod/v4'"))
     }
-    const told = run(folder, 'zod.mjs').trimEnd().split('\n')
-    assert.deepEqual(told, [
+    const lines = run(folder, 'zod.mjs').trimEnd().split('\n')
+    assert.deepEqual(lines, [
       `{ id: '${ID}', customer: 7n }`,
       'the ID is the number 250306847385993200, which JavaScript has already rounded: send it as a string, in quotes',
       '^(0|[1-9][0-9]{0,18})$',
     ])
-    // A long comment continues in the next line.
+    // A long comment continues on the next line.
     const shown = examples.get('zod.mjs').replaceAll('\n// ', ' ')
-    told.forEach(line => assert.ok(shown.includes(line), line))
+    lines.forEach(line => assert.ok(shown.includes(line), line))
   })
 }
 

@@ -1,4 +1,4 @@
-// Folders as npm leaves them after `npm install frazil FRAMEWORK...`.
+// Folders as after `npm install frazil FRAMEWORK...`.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -9,8 +9,8 @@ export const here = fileURLToPath(new URL('.', import.meta.url))
 const source = join(here, '../../../node')
 
 /**
- * Makes such a folder: frazil is a copy of what npm packs, because a link would lead its adapters to other frameworks; these are links.
- * `frameworks` says what stands behind a name, as a folder of node_modules: `install({ zod: 'zod-oldest' })`. It is removed at the end.
+ * Makes such a folder, which is removed at the end. Frameworks are links. frazil is a copy of its package, because from a link its adapters
+ * would find other frameworks. `frameworks` maps a name to a folder of node_modules: `install({ zod: 'zod-oldest' })`.
  */
 export function install(frameworks = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'frazil-adapters-'))
@@ -29,7 +29,7 @@ export function install(frameworks = {}) {
   return {
     folder,
     require,
-    /** The modules of such names as a program imports them, in that order. */
+    /** Returns the modules with these names, as a program would import them, in the same order. */
     async import(...names) {
       const file = join(folder, `import-${names.join('-').replace(/\W/g, '_')}.mjs`)
       writeFileSync(file, names.map((name, at) => `export * as module${at} from '${name}'\n`).join(''))
@@ -39,7 +39,7 @@ export function install(frameworks = {}) {
   }
 }
 
-/** `install` with NAME and with NAME-oldest, for tests of both: `[[version, installed], ...]`. */
+/** Installs NAME and NAME-oldest, for tests of both: `[[version, installed], ...]`. */
 export function bothVersions(name, others = {}) {
   return [name, `${name}-oldest`].map(at => {
     const { version } = JSON.parse(readFileSync(join(here, 'node_modules', at, 'package.json'), 'utf8'))

@@ -1,4 +1,4 @@
-// The recipe of docs/node-orm.md on each database; its block itself runs in orm-guide.test.mjs.
+// The recipe of docs/node-orm.md on each database. The page's own block runs in orm-guide.test.mjs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import Database from 'better-sqlite3'
@@ -12,7 +12,7 @@ import pg from 'pg'
 import { serverUrl } from './servers.mjs'
 import { throughEveryValidator } from './validators.mjs'
 
-// Three IDs that one double stands for.
+// Three IDs that round to the same double.
 const NEIGHBOURS = ['1801439850948198401', '1801439850948198402', '1801439850948198403']
 const ids = new Snowflake('twitter', { datacenter: 1, worker: 7, detached: true })
 
@@ -34,7 +34,7 @@ for (const [name, dialect] of Object.entries(DIALECTS)) {
     after(() => db.destroy())
     const found = query => query.orderBy('id').execute().then(rows => rows.map(({ id }) => id))
 
-    test('what is written is read, and conditions tell neighbours apart', async () => {
+    test('rows are read as written, and conditions distinguish neighbours', async () => {
       const made = await ids.batchAsync(100)
       await db.insertInto('kysely_people').values(made.map(id => ({ id, name: 'made' }))).execute()
       assert.deepEqual(await found(db.selectFrom('kysely_people').selectAll().where('name', '=', 'made')), made)
@@ -50,7 +50,7 @@ for (const [name, dialect] of Object.entries(DIALECTS)) {
     })
 
     test('IDs pass every validator, both ways', async () => {
-      // exactIntegers gives those that a number holds as numbers.
+      // exactIntegers returns integers as numbers if they are exact, so the ID is cast to text.
       const id = name === 'SQLite' ? sql`cast(id as text)`.as('id') : 'id'
       await throughEveryValidator({
         write: id => db.insertInto('kysely_people').values({ id, name: 'passed' }).execute(),

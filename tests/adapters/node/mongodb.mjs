@@ -1,9 +1,9 @@
-// A server that speaks MongoDB's protocol. MongoDB's own is in no package registry; SecantusDB, on WiredTiger as MongoDB is, comes from PyPI.
+// A server with MongoDB's protocol: SecantusDB from PyPI, on WiredTiger like MongoDB. MongoDB's own server is not in any package registry.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
-/** Starts the server on a free port, with empty data that goes with it: `{ url, stop }`. The kernel ends it with this process. */
+/** Starts the server on a free port, with empty data that it removes at its end: `{ url, stop }`. The kernel ends it with this process. */
 export async function startMongodb() {
   const program = process.env.FRAZIL_TEST_SECANTUSD
   if (!program) {
@@ -11,9 +11,9 @@ export async function startMongodb() {
   }
   const options = ['--host', '127.0.0.1', '--port', '0', '--storage-path', ':memory:', '--standalone']
   const server = spawn('setpriv', ['--pdeathsig=KILL', '--', program, ...options], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const told = []
+  const output = []
   for await (const line of createInterface(server.stderr)) {
-    told.push(line)
+    output.push(line)
     const [, address] = /listening on (\S+)/.exec(line) ?? []
     if (address) {
       server.stderr.resume()
@@ -26,5 +26,5 @@ export async function startMongodb() {
       }
     }
   }
-  throw new Error(`SecantusDB did not start:\n${told.join('\n')}`)
+  throw new Error(`SecantusDB did not start:\n${output.join('\n')}`)
 }

@@ -55,10 +55,10 @@ describe('with a server', () => {
     const [raw] = await stored({ name: 'new' })
     assert.deepEqual(raw, { _id: storedOf(book._id), name: 'new', pages: 1, chapters: [], plain: [], __v: 0 })
     assert.equal(JSON.parse(JSON.stringify(await Book.findById(book._id)))._id, book._id)
-    // What Mongoose gives as the database has it.
+    // lean() returns the database's form.
     assert.deepEqual(await Book.findById(book._id).lean(), raw)
     assert.equal(parseId(raw._id), book._id)
-    // A second save leaves the form in the database.
+    // A second save does not change the form in the database.
     await (await Book.findById(book._id)).set({ pages: 2, author: book._id }).save()
     assert.deepEqual((await stored({ name: 'new' })).map(({ _id, author, pages }) => [_id, author, pages]), [[raw._id, raw._id, 2]])
   })
@@ -131,7 +131,7 @@ describe('with a server', () => {
     assert.deepEqual((await stored({ name: 'named' })).map(({ _id }) => Number(_id)), [5, 6, 8])
     await Book.updateOne({ _id: { $in: [] }, name: 'not named' }, { pages: 5 }, { upsert: true })
     assert.ok(isStored((await stored({ name: 'not named' }))[0]._id))
-    // Without upsert nothing is made.
+    // Without upsert, no document is made.
     await Book.updateOne({ name: 'nobody' }, { pages: 1 })
     assert.deepEqual(await stored({ name: 'nobody' }), [])
   })
@@ -176,7 +176,7 @@ describe('with a server', () => {
     assert.deepEqual((await Book.aggregate([{ $match: { _id: formatId(short, 'decimal') } }])).map(({ name }) => name), ['found'])
   })
 
-  test('what is no ID is a CastError', async () => {
+  test('a value that is not an ID is a CastError', async () => {
     for (const [_id, code] of [[2 ** 60, 'ID_INVALID'], ['507f1f77bcf86cd799439011', 'ID_INVALID'], [true, 'WRONG_TYPE']]) {
       await assert.rejects(Book.create({ _id, name: 'bad' }), ({ errors }) => errors._id.reason.code === code)
       await assert.rejects(Book.create({ author: _id, name: 'bad' }), ({ errors }) => errors.author.reason.code === code)
@@ -238,7 +238,7 @@ describe('with a server', () => {
   })
 
   test('where the generator would wait a document has its ID once it is saved, and subdocuments too', async () => {
-    // Two IDs a second.
+    // Slow's generator makes two IDs a second.
     await Slow.create([{ n: 1, part: { n: 1 } }, { n: 1, part: { n: 2 } }])
     await Slow.insertMany([{ n: 1, part: { n: 3 } }, { n: 1 }])
     await Slow.updateOne({ n: 2 }, { n: 2 }, { upsert: true })
@@ -250,7 +250,7 @@ describe('with a server', () => {
     assert.equal(new Set(made).size, 9)
   })
 
-  test('what goes past Mongoose gets no ID of ours', async () => {
+  test('rows that are written without Mongoose get no ID of ours', async () => {
     const { insertedId } = await Book.collection.insertOne({ name: 'past' })
     assert.ok(insertedId instanceof mongoose.mongo.ObjectId)
   })
@@ -270,7 +270,7 @@ describe('without a server', () => {
     assert.deepEqual([shown.id, shown.author, [...shown.others], shown.by.editor], [id, other, [id, other], other])
     assert.deepEqual(shown.toObject({ transform: false })._id, storedOf(id))
 
-    // Transforms of the schema, also when they are set later, of Mongoose, and of a call; the last replaces all others.
+    // Transforms of the schema (also if they are set later), of Mongoose and of a call. A call's transform replaces all others.
     const rename = (_, plain) => ({ id: plain._id, author: plain.author })
     const renamed = { id, author: other }
     assert.deepEqual(document('Before', new Schema(paths(), { toJSON: { transform: rename } }).plugin(snowflakeId(ids))).toJSON(), renamed)
@@ -280,7 +280,7 @@ describe('without a server', () => {
     assert.deepEqual(document('Global', new Schema(paths()).plugin(snowflakeId(ids))).toJSON(), renamed)
     mongoose.set('toJSON', undefined)
 
-    // Subdocuments have references too.
+    // Subdocuments with references.
     const parts = [new Schema(paths()).plugin(snowflakeId(ids))]
     assert.deepEqual(document('Post', new Schema({ parts }).plugin(snowflakeId(ids)), { _id: id, parts: [given] }).toObject(), { _id: id, parts: [given] })
 
@@ -308,7 +308,7 @@ describe('without a server', () => {
     assert.equal(calls, 1)
   })
 
-  test('what the generator refuses reaches who saves', async () => {
+  test('save() rejects with the error of the generator', async () => {
     const manual = new Snowflake('standard', { node: 7, clock: 'manual', detached: true })
     const Manual = mongoose.model('Manual', schema().plugin(snowflakeId(manual)))
     await assert.rejects(new Manual({ name: 'a' }).validate(), error => /clock/i.test(error.message))
@@ -316,7 +316,7 @@ describe('without a server', () => {
     await assert.rejects(new Broken({ name: 'a' }).validate(), refused('NODE_MISSING'))
   })
 
-  test('an _id of another type is refused, and what is no generator', () => {
+  test('an _id of another type and a wrong generator are refused', () => {
     for (const [type, says] of [[Number, 'Number'], [Schema.Types.UUID, 'UUID']]) {
       assert.throws(() => new Schema({ _id: type }).plugin(snowflakeId(ids)), refused('WRONG_TYPE', `_id of the schema is a ${says}`))
     }

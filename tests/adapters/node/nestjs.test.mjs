@@ -1,5 +1,5 @@
-// frazil/nestjs, in real applications of the current NestJS and of the oldest supported one. Decorators are called by hand: the guide's
-// examples are TypeScript, and compiled.
+// frazil/nestjs in real applications of the current NestJS and of the oldest supported one. Decorators are called as functions here; the
+// guide's tests compile TypeScript.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'frazil-nestjs-'))
 after(() => removeStores(folder))
 let stores = 0
 
-/** A store of its own. */
+/** Returns the URL of a new store. */
 const store = () => `file:${folder}/${stores++}`
 
 const versions = {
@@ -31,11 +31,11 @@ for (const [version, installed] of Object.entries(versions)) {
   const { FrazilError, Segment, Snowflake } = require('frazil')
   const { FrazilModule, InjectIds, ParseSnowflakePipe, getIdsToken } = require('frazil/nestjs')
 
-  test(`${version} is what it says`, () => {
+  test(`${version} is the version that is installed`, () => {
     assert.equal(`NestJS ${require('@nestjs/core/package.json').version.split('.')[0]}`, version)
   })
 
-  /** What TypeScript makes of decorators; `parameters` are those of the constructor, by their types or by decorators of their own. */
+  /** Applies decorators like TypeScript. `parameters` are the types or the decorators of the constructor's parameters. */
   function decorate(type, decorators, parameters = []) {
     Reflect.defineMetadata('design:paramtypes', parameters.map(given => given.type ?? given), type)
     parameters.forEach(({ decorator }, at) => decorator?.(type, undefined, at))
@@ -43,10 +43,10 @@ for (const [version, installed] of Object.entries(versions)) {
     return type
   }
 
-  /** A module of such metadata, a class of its own. */
+  /** Returns a new class that is a module with this metadata. */
   const moduleOf = metadata => decorate(class {}, [common.Module(metadata)])
 
-  /** Starts an application; errors come to the caller. */
+  /** Starts an application. The caller gets its errors. */
   async function start(metadata, options = {}) {
     const app = await NestFactory.create(moduleOf(metadata), { logger: false, abortOnError: false, ...options })
     await app.listen(0, '127.0.0.1')
@@ -58,7 +58,7 @@ for (const [version, installed] of Object.entries(versions)) {
     return { status: response.status, ...await response.json() }
   }
 
-  /** A provider that is injected a generator, and shows it. */
+  /** Returns a provider that shows the generator that was injected. */
   const holder = (...parameters) => decorate(class {
     constructor(...given) {
       this.given = given
@@ -94,7 +94,7 @@ for (const [version, installed] of Object.entries(versions)) {
         FrazilModule.forRoot({ spec: 'standard node=51', options: { detached: true } }),
         photos,
         FrazilModule.forRoot({ name: 'orders', open: () => Segment.open('orders', { store: store() }) }),
-        // The same definition in another module is the same generator.
+        // The same definition in another module gives the same generator.
         moduleOf({ imports: [photos] }),
       ],
       providers: [Holder],
@@ -132,8 +132,8 @@ for (const [version, installed] of Object.entries(versions)) {
       [() => FrazilModule.forRoot(null), 'WRONG_TYPE', /options is null/],
       [() => FrazilModule.forRoot({ ['__proto__']: 1 }), 'UNKNOWN_KEY', /"__proto__"/],
       [() => FrazilModule.forRoot({ spec: 'standard', open: () => {} }), 'SPEC', /either open/],
-      [() => FrazilModule.forRoot({ open: async () => 5 }), 'WRONG_TYPE', /open gave no generator/],
-      [() => FrazilModule.forRootAsync('standard'), 'WRONG_TYPE', /useFactory is no function: .* forRoot takes them as they are/],
+      [() => FrazilModule.forRoot({ open: async () => 5 }), 'WRONG_TYPE', /open did not return a generator/],
+      [() => FrazilModule.forRootAsync('standard'), 'WRONG_TYPE', /useFactory must be a function .* pass the values themselves to forRoot/],
       [() => FrazilModule.forRootAsync(), 'WRONG_TYPE', /useFactory/],
       [() => FrazilModule.forRootAsync({ useFactory: () => ({ name: 'x' }) }), 'UNKNOWN_KEY', /"name" is none of: spec, options, open;/],
       [() => FrazilModule.forRootAsync({ useFactory: () => { throw new FrazilError('STORE_AUTH', 'mine') } }), 'STORE_AUTH', /^mine$/],
@@ -156,7 +156,7 @@ for (const [version, installed] of Object.entries(versions)) {
       return Snowflake.open('standard node=54 detached=true')
     }
     const cases = [
-      [[FrazilModule.forRoot({ open }), FrazilModule.forRoot({ open })], /imported 2 times without a name: give each generator a name/],
+      [[FrazilModule.forRoot({ open }), FrazilModule.forRoot({ open })], /imported 2 times without a name: give each generator its own name/],
       [[FrazilModule.forRoot({ name: 'a', open }), moduleOf({ imports: [FrazilModule.forRoot({ name: 'a', open })] })], /2 times of the name "a"/],
       [[1, 2].map(() => FrazilModule.forRootAsync({ useFactory: () => ({ open }) })), /2 times without a name/],
     ]
@@ -164,7 +164,7 @@ for (const [version, installed] of Object.entries(versions)) {
       await assert.rejects(start({ imports }), { code: 'CONFLICT', message })
     }
     assert.equal(opened, 0)
-    // Two applications in one process are no conflict.
+    // Two applications in one process do not conflict.
     const module = FrazilModule.forRoot({ open })
     const apps = await Promise.all([1, 2].map(() => start({ imports: [module] })))
     assert.notEqual(apps[0].get(Snowflake), apps[1].get(Snowflake))
@@ -173,7 +173,7 @@ for (const [version, installed] of Object.entries(versions)) {
     await apps[1].close()
   })
 
-  /** A controller of one route, `GET PATH?after=...`, which answers with what comes through the pipe. */
+  /** Returns a controller of one route, `GET PATH?after=...`, which answers with the pipe's output. */
   function controllerOf(pipe, optional) {
     class Controller {
       find(id, after) {
@@ -204,9 +204,9 @@ for (const [version, installed] of Object.entries(versions)) {
       ['/orders/5?after=1541815603606036480', /^after: .* more bits than the layout's 53/],
       ['/orders/5?after=5&after=6', /^after: the ID is an array/],
     ]) {
-      const { status, error, message: told } = await ask(app, path)
+      const { status, error, message: text } = await ask(app, path)
       assert.deepEqual([status, error], [400, 'Bad Request'], path)
-      assert.match(told, message)
+      assert.match(text, message)
     }
     await app.close()
 
@@ -220,7 +220,7 @@ for (const [version, installed] of Object.entries(versions)) {
   })
 
   test(`${version}: a generator that a test puts in its place is not closed`, async () => {
-    // What overrideProvider of @nestjs/testing does.
+    // The same as overrideProvider of @nestjs/testing.
     const module = FrazilModule.forRoot('standard')
     const fake = { next: () => '7' }
     module.providers[0] = { provide: getIdsToken(), useValue: fake }
@@ -229,7 +229,7 @@ for (const [version, installed] of Object.entries(versions)) {
     await app.close()
   })
 
-  test(`${version}: on SIGTERM the last request is served, and the number is given back`, async () => {
+  test(`${version}: on SIGTERM the last request is served, and the number is released`, async () => {
     const held = store()
     writeFileSync(join(installed.folder, 'server.cjs'), `
       require('reflect-metadata')
@@ -257,10 +257,10 @@ for (const [version, installed] of Object.entries(versions)) {
         console.log('at', app.getHttpServer().address().port)
       })`)
     const server = spawn(process.execPath, ['server.cjs'], { cwd: installed.folder, stdio: ['ignore', 'pipe', 'inherit'] })
-    let told = ''
+    let output = ''
     const says = pattern => new Promise(resolve => server.stdout.on('data', data => {
-      told += data
-      const found = pattern.exec(told)
+      output += data
+      const found = pattern.exec(output)
       if (found) {
         resolve(found)
       }
@@ -280,7 +280,7 @@ for (const [version, installed] of Object.entries(versions)) {
   })
 }
 
-test('without NestJS the error says what to install, to modules too', () => {
+test('without NestJS the error names the package to install, to modules too', () => {
   const { folder } = install()
   const run = (...flags) => spawnSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' }).stderr
   const needed = /frazil\/nestjs needs @nestjs\/common 10 or later: npm install @nestjs\/common@latest\n/

@@ -1,4 +1,4 @@
-// docs/node-orm.md as it stands: each section's files are written into a folder and run by the section's commands.
+// docs/node-orm.md, unchanged: the test writes each section's files into a folder, and runs the section's commands.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,13 +18,13 @@ const ID = /\d{18,19}/
 
 let folder
 before(() => {
-  // Below this folder, where the frameworks are found.
+  // The folder is below this one, where the frameworks are found.
   mkdirSync(join(here, 'guide'), { recursive: true })
   folder = mkdtempSync(join(here, 'guide', 'run-'))
 })
 after(() => rmSync(folder, { recursive: true }))
 
-/** Writes a section's files, and runs commands in their folder: what they print, and the section's own commands. */
+/** Writes a section's files. Returns a function that runs commands in their folder, and the section's own commands. */
 function sectionIn(name) {
   const inside = join(folder, name)
   mkdirSync(inside)
@@ -33,7 +33,7 @@ function sectionIn(name) {
   for (const { text } of blocks.filter(({ language }) => language !== 'sh')) {
     const [first, ...rest] = text.split('\n')
     const [, file] = /^\/\/ (\S+)$/.exec(first)
-    // JSON has no comments to name a file by.
+    // In JSON files, the first line with the name is removed, because JSON has no comments.
     writeFileSync(join(inside, file), file.endsWith('.json') ? rest.join('\n') : text)
   }
   const commands = blocks.filter(({ language }) => language === 'sh').at(-1).text.trim().split(/\n| && /)
@@ -78,7 +78,7 @@ test('Prisma', async () => {
   const { commands, inside, node } = sectionIn('Prisma')
   assert.deepEqual(commands, ['npx prisma generate', 'npx prisma db push', 'node app.ts'])
   node(join(here, 'node_modules/prisma/build/index.js'), 'generate')
-  // `db push` downloads an engine. This is the same one.
+  // `db push` would download an engine. This is the same engine.
   const { PrismaPg } = await import('@prisma/adapter-pg')
   await query(await migrationOf(readFileSync(join(inside, 'schema.prisma'), 'utf8'), new PrismaPg({ connectionString: serverUrl('POSTGRESQL') })))
   const user = JSON.parse(node('app.ts'))
@@ -131,15 +131,15 @@ test('Sequelize', async () => {
   assert.deepEqual(authors[0].books.map(({ id }) => id).sort(), stored[0].books)
   assert.ok(authors[0].books.every(({ authorId }) => authorId === authors[0].id))
 
-  // What the page warns of.
+  // The page warns of these failures.
   const app = readFileSync(join(inside, 'app.ts'), 'utf8')
   writeFileSync(join(inside, 'warned.ts'), app.replace(/^const recent = [^]*?^console.*$/m, `
     const [{ id: known }] = await Author.findAll({ raw: true }) as any
-    const told = (promise: Promise<any>) => promise.then(row => row?.id ?? row, error => error.message || error.errors[0].errors.message)
+    const outcome = (promise: Promise<any>) => promise.then(row => row?.id ?? row, error => error.message || error.errors[0].errors.message)
     console.log(JSON.stringify([
-      await told(Book.create({ authorId: Number(known) })),
-      await told(Book.bulkCreate([{ authorId: Number(known) }], { validate: true })),
-      await told(Author.findByPk(Number(known))),
+      await outcome(Book.create({ authorId: Number(known) })),
+      await outcome(Book.bulkCreate([{ authorId: Number(known) }], { validate: true })),
+      await outcome(Author.findByPk(Number(known))),
       typeof await Author.max('id'),
       await Author.findOne({ order: [['id', 'DESC']] }).then(row => typeof row!.get('id')),
       DataTypes.INTEGER.name === (database.define('counted', {}).getAttributes() as any).id.type.constructor.name,
@@ -161,10 +161,10 @@ test('Knex and Objection', async () => {
   assert.deepEqual(stored.filter(({ leaderId }) => leaderId), ada.team)
   const [{ id }] = JSON.parse(node('sqlite.ts'))
   assert.match(id, ID)
-  // What the page warns of.
+  // The page warns of these failures.
   const sqlite = readFileSync(join(inside, 'sqlite.ts'), 'utf8')
   writeFileSync(join(inside, 'rounded.ts'), sqlite.replace('exactIntegers(connection))', 'connection)').replace('app.db', ':memory:')
-    .replace("insert({ id: ids.next(), name: 'Ada' })", "insert({ id: '252877250947481609', name: 'Ada' }).then(told => assert.deepEqual(told, [1]))")
+    .replace("insert({ id: ids.next(), name: 'Ada' })", "insert({ id: '252877250947481609', name: 'Ada' }).then(inserted => assert.deepEqual(inserted, [1]))")
     .replace(/^/, "import assert from 'node:assert'\n"))
   assert.equal(node('rounded.ts'), '[{"id":252877250947481600,"name":"Ada"}]\n')
   const app = readFileSync(join(inside, 'app.ts'), 'utf8')

@@ -1,4 +1,4 @@
-// The ORMs' declarations beside the frameworks', in strict TypeScript, from modules and from CommonJS.
+// The ORM adapters' declarations with those of the ORMs, in strict TypeScript, from modules and from CommonJS.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 test('the types of the ORMs hold', async () => {
   await generate('postgresql')
   const { stdout } = spawnSync(join(here, 'node_modules', '.bin', 'tsc'), ['--project', 'orm-types', '--pretty', 'false'], { cwd: here, encoding: 'utf8' })
-  // Declarations of the frameworks name what is not installed. An indented line goes on with the one before.
+  // The frameworks' declarations refer to packages that are not installed. An indented line continues the message above it.
   const ours = stdout.split(/\n(?! )/).filter(line => line && (!/^(\.\.\/)*node_modules\//.test(line) || line.includes('node_modules/frazil/')))
   assert.deepEqual(ours, [])
 })

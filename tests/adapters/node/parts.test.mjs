@@ -30,7 +30,7 @@ test('parseJson keeps integers beyond 2^53 - 1 as text, and all else as JSON.par
   }
 })
 
-test('parseJson takes linear time, also for text that is no JSON', () => {
+test('parseJson takes linear time, also for text that is not JSON', () => {
   assert.throws(() => parseJson(`[${ID},"${'\\"'.repeat(1_000_000)}`), SyntaxError)
 })
 
@@ -62,16 +62,16 @@ test('exactIntegers: large ones are text, all others as they were, in every way 
   database.close()
 })
 
-test('without its framework a part says what to install', () => {
+test('without its framework a part names the package to install', () => {
   const folder = mkdtempSync(join(tmpdir(), 'frazil-alone-'))
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(fileURLToPath(new URL('../../../node', import.meta.url)), join(folder, 'node_modules', 'frazil'))
-  const told = text => spawnSync(process.execPath, text, { cwd: folder, encoding: 'utf8' }).stderr
+  const stderrOf = args => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' }).stderr
   for (const [part, name] of [['typeorm', 'typeorm'], ...['pg', 'mysql', 'sqlite'].map(dialect => [`drizzle/${dialect}`, 'drizzle-orm'])]) {
-    assert.match(told(['--eval', `require('frazil/${part}')`]), new RegExp(`Error: frazil/${part} needs ${name}: npm install ${name}\\n`))
-    assert.match(told(['--input-type=module', '--eval', `import 'frazil/${part}'`]), new RegExp(`npm install ${name}|Cannot find package '${name}'`))
+    assert.match(stderrOf(['--eval', `require('frazil/${part}')`]), new RegExp(`Error: frazil/${part} needs ${name}: npm install ${name}\\n`))
+    assert.match(stderrOf(['--input-type=module', '--eval', `import 'frazil/${part}'`]), new RegExp(`npm install ${name}|Cannot find package '${name}'`))
   }
-  // These import nothing.
-  assert.equal(told(['--eval', ['prisma', 'mongoose', 'json', 'better-sqlite3'].map(part => `require('frazil/${part}')`).join(';')]), '')
+  // These adapters import no framework.
+  assert.equal(stderrOf(['--eval', ['prisma', 'mongoose', 'json', 'better-sqlite3'].map(part => `require('frazil/${part}')`).join(';')]), '')
   rmSync(folder, { recursive: true })
 })

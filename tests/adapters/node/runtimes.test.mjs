@@ -1,4 +1,4 @@
-// frazil in Bun and in Deno, as a program has it after `npm install frazil`: modules and CommonJS.
+// frazil in Bun and in Deno after `npm install frazil`, with modules and CommonJS.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ import { here, install } from './installed.mjs'
 const { arch, platform } = process
 const require = createRequire(import.meta.url)
 
-/** The program of a package, which names its own: npm has it beside, and nothing has to be downloaded. */
+/** Returns the path of a package's program, so that nothing is downloaded. */
 const binary = (name, file) => join(dirname(require.resolve(`${name}/package.json`)), file)
 const bun = binary(`@oven/bun-${platform}-${arch === 'arm64' ? 'aarch64' : arch}`, 'bin/bun')
 const deno = binary(`@deno/${platform}-${arch}${platform === 'linux' ? '-glibc' : ''}`, 'deno')
@@ -18,7 +18,7 @@ const deno = binary(`@deno/${platform}-${arch}${platform === 'linux' ? '-glibc' 
 const { folder } = install()
 const addon = join(folder, 'node_modules/frazil/frazil.node')
 const linked = join(here, '../../../node/frazil.node')
-// As npm installs it.
+// The addon is copied, as npm would install it.
 rmSync(addon)
 cpSync(linked, addon)
 cpSync(join(here, 'runtimes'), folder, { recursive: true })
@@ -35,7 +35,7 @@ const RUNTIMES = { Node: [process.execPath], Bun: [bun], Deno: [deno, 'run', '--
 for (const [name, command] of Object.entries(RUNTIMES)) {
   for (const file of ['program.mjs', 'program.cjs']) {
     test(`${name} runs ${file}`, () => {
-      // What requires a file reads it.
+      // `require` reads files, so Deno needs the permission.
       const { status, stdout, stderr } = run(...command, ...(name === 'Deno' ? ['--allow-read'] : []), file)
       assert.equal(status, 0, stderr)
       assert.deepEqual(JSON.parse(stdout), { runtime: name, unique: 11_013, ascending: true, node: true, code: 'OUT_OF_RANGE', ours: true, schema: '7', closed: 'CLOSED', worker: true, waited: true, cancelled: 'TimeoutError' })
@@ -60,7 +60,7 @@ test('Deno without the permission: the error names it, and the command', () => {
   }
   refused('--allow-ffi')
   refused('--allow-ffi', '--allow-read', '--allow-env')
-  // The addon of a link is elsewhere.
+  // The package is a link now, so its addon is elsewhere.
   rmSync(addon)
   symlinkSync(linked, addon)
   refused('--allow-ffi --allow-read')

@@ -1,6 +1,6 @@
 // The private servers that run.sh starts.
 
-/** The URL of a server: 'POSTGRESQL' or 'MARIADB'. */
+/** Returns the URL of a server: 'POSTGRESQL' or 'MARIADB'. */
 export function serverUrl(name) {
   const url = process.env[`FRAZIL_TEST_${name}`]
   if (!url) {

@@ -13,11 +13,11 @@ const { PrimarySnowflakeColumn, SnowflakeColumn, snowflakeColumn, snowflakeSubsc
 
 alsoWithTheOldest(import.meta.url)
 
-// Three IDs that one double stands for.
+// Three IDs that round to the same double.
 const NEIGHBOURS = ['1801439850948198401', '1801439850948198402', '1801439850948198403']
 const ids = new Snowflake('twitter', { datacenter: 1, worker: 7, detached: true })
 
-// As TypeScript's compiler calls decorators.
+// Calls decorators like TypeScript's compiler.
 function decorate(target, properties, ...decorators) {
   for (const [name, ...list] of properties) {
     list.reverse().forEach(decorator => decorator(target.prototype, name))
@@ -151,7 +151,7 @@ for (const [name, options] of Object.entries(DATABASES)) {
       assert.deepEqual(await note.findOneBy({ id }), { id, about: post.id })
     })
 
-    test('conditions tell neighbours apart that one double stands for', async () => {
+    test('conditions distinguish IDs that round to the same double', async () => {
       const [low, middle, high] = NEIGHBOURS
       assert.equal(Number(low), Number(high))
       const found = async where => (await users.find({ where, order: { id: 'ASC' } })).map(({ id }) => id)
@@ -174,7 +174,7 @@ for (const [name, options] of Object.entries(DATABASES)) {
       })
     })
 
-    test('null and undefined are no key: the entity is new', async () => {
+    test('with null or undefined as its key an entity is new', async () => {
       for (const id of [null, undefined]) {
         const user = await users.save({ id, name: `no ${id}` })
         assert.match(user.id, /^\d{19}$/)
@@ -190,7 +190,7 @@ for (const [name, options] of Object.entries(DATABASES)) {
       assert.deepEqual((await users.findBy({ name: In(['rolled back', 'committed']) })).map(({ name }) => name), ['committed'])
     })
 
-    test('what is no ID is refused, in entities and in conditions', async () => {
+    test('values that are not IDs are refused, in entities and in conditions', async () => {
       for (const [id, code, ...says] of [[Number(NEIGHBOURS[0]), 'ID_INVALID', 'rounded'], ['12a', 'ID_INVALID', "'a'"], [-1n, 'ID_INVALID'], [true, 'WRONG_TYPE']]) {
         await assert.rejects(users.insert({ id, name: 'bad' }), refused(code, ...says))
         await assert.rejects(users.findBy({ id }), refused(code))
@@ -198,7 +198,7 @@ for (const [name, options] of Object.entries(DATABASES)) {
       }
     })
 
-    test('without listeners there is no ID, and the database refuses the row', async () => {
+    test('without listeners a row gets no ID, and the database refuses it', async () => {
       await assert.rejects(source.createQueryBuilder().insert().into(User).values({ name: 'deaf' }).callListeners(false).execute())
       await assert.rejects(users.save({ name: 'deaf' }, { listeners: false }))
     })
@@ -288,7 +288,7 @@ describe('where the IDs come from', () => {
   })
 
   test('an insert waits where the generator must', async () => {
-    // Two IDs a second.
+    // The generator makes two IDs a second.
     const slow = await Snowflake.open('exhausted=wait:20s', { layout: 'time:31@1s node:31 sequence:1 epoch:2025-01-01', node: 1, detached: true })
     assert.equal(new Set((await save(slow)).map(({ id }) => id)).size, 5)
   })

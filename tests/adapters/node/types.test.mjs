@@ -1,4 +1,4 @@
-// The adapters' declarations beside the frameworks', in strict TypeScript, from modules and from CommonJS.
+// The web adapters' declarations with those of the frameworks, in strict TypeScript, from modules and from CommonJS.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { cpSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Every validator, and the IDs that pass all of them: tests of adapters send theirs through each, both ways. The Python suite reads the same
-// vectors.
+// All validators, and IDs that all of them accept. Tests of adapters send IDs through each validator, both ways. The Python suite reads the
+// same vectors.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
@@ -17,10 +17,10 @@ const zod = await import('frazil/zod')
 
 const vectors = JSON.parse(readFileSync(new URL('../../vectors/adapters.json', import.meta.url), 'utf8'))
 
-/** What each validator refuses: JSON. */
+/** JSON values that each validator refuses. */
 export const refused = [...vectors.refused.map(text => JSON.stringify(text)), ...vectors.refused_json]
 
-/** The IDs that each takes, with one of today. */
+/** The IDs that each validator accepts, with a new one. */
 export const accepted = [...vectors.ids, new Snowflake('standard', { node: 5, detached: true }).next()]
 
 const ajv = new Ajv().compile(idJsonSchema)
@@ -33,7 +33,7 @@ server.post('/', { schema: { body: { type: 'object', properties: { id: idJsonSch
 const field = { type: GraphQLSnowflake, args: { id: { type: GraphQLSnowflake } }, resolve: (_, { id }) => id }
 const schema = new graphql.GraphQLSchema({ query: new graphql.GraphQLObjectType({ name: 'Query', fields: { echo: field } }) })
 
-/** The validators by their names: each takes an ID as JSON, and gives what the program gets, or throws. */
+/** The validators by name. Each takes an ID as JSON, and returns the program's value or throws. */
 export const validators = new Map(Object.entries({
   async schema(json) {
     const { issues, value } = await snowflakeId()['~standard'].validate(JSON.parse(json))
@@ -66,8 +66,8 @@ export const validators = new Map(Object.entries({
 }))
 
 /**
- * Sends IDs through an adapter and every validator: the row that `write` made is found by what a validator gives, and the JSON of what `read`
- * finds passes the validator again. `read` gives `{ id }`.
+ * Sends IDs through an adapter and every validator. `write` makes a row. `read` finds it by the validator's output and returns `{ id }`,
+ * whose JSON passes the validator again.
  */
 export async function throughEveryValidator({ write, read }) {
   for (const id of accepted) {

@@ -1,4 +1,4 @@
-// Every validator takes the same texts, and refuses the same ones.
+// All validators accept the same texts, and refuse the same ones.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { accepted, refused, validators } from './validators.mjs'
@@ -11,7 +11,7 @@ for (const [name, validate] of validators) {
     for (const id of accepted) {
       assert.equal(String(await validate(JSON.stringify(id))), id)
     }
-    // Fastify has Ajv take a list of one for its item.
+    // Fastify makes Ajv accept a list of one item as the item.
     for (const json of refused.filter(json => name !== 'Fastify' || json !== '[7]')) {
       await assert.rejects(async () => validate(json), undefined, json)
     }

@@ -1,5 +1,5 @@
-// Runs a suite with a framework's current version, and once more, in a process of its own, with the oldest that is supported: there
-// NAME means NAME-oldest of package.json, to the tests and to frazil.
+// Runs a suite with a framework's current version, and again in another process with the oldest supported version. There, NAME means
+// NAME-oldest of package.json, for the tests and for frazil.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url)
 const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
 const frazil = new URL('../../../node/', import.meta.url).href
 
-/** 'current' or 'oldest': the versions that this process tests. */
+/** The versions that this process tests: 'current' or 'oldest'. */
 export const versions = process.env.FRAZIL_TEST_FRAMEWORKS ?? 'current'
 
 function aged(specifier) {
@@ -26,7 +26,7 @@ registerHooks({
       return next(specifier, context)
     }
     const wanted = aged(specifier)
-    // frazil is a link, so that what it imports is not beside it.
+    // frazil is a link, so the frameworks that it imports are not beside it.
     if (parentURL.startsWith(frazil)) {
       return context.conditions.includes('require') ? next(require.resolve(wanted), context) : next(wanted, { ...context, parentURL: import.meta.url })
     }
@@ -34,7 +34,7 @@ registerHooks({
   },
 })
 
-/** Declares the oldest versions' run of a test file, beside those that the file declares itself; `more` gives it more of an environment. */
+/** Declares a run of a test file with the oldest versions, beside the file's own tests. `more` returns more environment variables. */
 export function alsoWithTheOldest(file, more = () => ({})) {
   if (versions === 'current') {
     test(`with the oldest versions`, () => {

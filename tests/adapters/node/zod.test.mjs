@@ -1,4 +1,4 @@
-// frazil/zod, with the current zod and with the oldest whose version 4 it serves.
+// frazil/zod, with the current zod and with the oldest one that contains version 4.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -59,7 +59,7 @@ for (const [version, installed] of bothVersions('zod')) {
   }
 }
 
-test('without zod, or with one that is too old, the error says what to install', () => {
+test('without zod, or with one that is too old, the error names the package to install', () => {
   const { folder } = install()
   const run = (...flags) => spawnSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' }).stderr
   const needed = /frazil\/zod needs zod 3\.25\.76 or later: npm install zod@latest\n/

@@ -1,4 +1,4 @@
-"""Alembic's own command line as a server: what it imports is imported once, and each command runs in a process that is forked for it.
+"""Alembic's own command line as a server. It imports its modules once, and runs each command in a forked process.
 
 Reads a line for each command, JSON of [folder, argument, ...], and prints [status, output].
 """
@@ -17,7 +17,7 @@ import sqlalchemy.orm  # noqa: F401
 
 
 def command(folder, arguments, out):
-    """Runs in the child, and does not return."""
+    """Runs a command in the child, and does not return."""
     status = 1
     try:
         os.dup2(out, 1)

@@ -1,4 +1,4 @@
-"""Django with the project of django_project/: its databases, and what its processes do."""
+"""Django with the project in django_project/: its databases and its processes."""
 
 import atexit
 import contextlib
@@ -38,7 +38,7 @@ def migrate():
 
 @contextlib.contextmanager
 def statements():
-    """The statements that the block sends to the present database, transactions' own left out."""
+    """Records the statements that the block sends to the current database, except those of transactions."""
     sent = []
     with CaptureQueriesContext(connections[routing.alias]) as queries:
         yield sent
@@ -46,7 +46,7 @@ def statements():
 
 
 def manage(*arguments, **environment):
-    """Returns what manage.py prints; it must succeed."""
+    """Runs manage.py, which must succeed, and returns its output."""
     done = subprocess.run(
         [sys.executable, "manage.py", *arguments],
         check=False, cwd=PROJECT, capture_output=True, text=True, timeout=300,

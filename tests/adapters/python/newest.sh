@@ -3,7 +3,7 @@
 set -eu
 for version in 3.13 3.12; do
     for python in "python$version" "${PYENV_ROOT:-${HOME:-}/.pyenv}/versions/$version."*/bin/python; do
-        # What pyenv puts into PATH runs only if that version is turned on.
+        # pyenv's program in PATH runs only if this version is enabled.
         ! "$python" -c '' 2>/dev/null || { echo "$python"; exit; }
     done
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The adapters beside their real frameworks, on private servers: at the frameworks' current versions, then at the oldest that are supported.
+# Tests the adapters with their real frameworks, on private servers: with the frameworks' current versions, then with the oldest supported ones.
 # usage: tests/adapters/python/run.sh [--current | --oldest] [PYTEST ARGUMENT...]; python/build.sh builds the wheel that is tested
 set -eu
 cd "$(dirname "$0")/../../.."
@@ -15,7 +15,7 @@ for versions in $wanted; do
     python=python3
     [ $versions = oldest ] || python=$("$here/newest.sh")
     pip() { scripts/uv.sh pip "$@" --quiet --python "$venv/bin/python"; }
-    # The marks come last: what is half made is made again.
+    # The marks are written last, so a half-made installation is made again.
     [ -e "$venv/made" ] || { rm -rf "$venv" && "$python" -m venv "$venv" && : > "$venv/made"; }
     if ! cmp -s "$here/$versions.txt" "$venv/installed"; then
         echo "Installing the frameworks, $versions" >&2

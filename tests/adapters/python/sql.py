@@ -15,7 +15,7 @@ _DRIVERS = {"postgresql": "postgresql+psycopg", "mariadb": "mysql+pymysql", "sql
 
 
 def url(database, folder, driver=None):
-    """SQLAlchemy's URL of a database; SQLite's is a file in the folder."""
+    """Returns SQLAlchemy's URL of a database. SQLite's is a file in the folder."""
     driver = driver or _DRIVERS[database]
     if database == "sqlite":
         return f"{driver}:///{folder}/test.sqlite"
@@ -24,7 +24,7 @@ def url(database, folder, driver=None):
 
 @contextlib.contextmanager
 def statements(engine):
-    """Records what the engine sends meanwhile: the text of each statement. A driver's executemany is one."""
+    """Records the text of each statement that the engine sends in the `with` block. A driver's executemany is one."""
     sent = []
 
     def sending(_connection, _cursor, statement, _parameters, _context, _many):

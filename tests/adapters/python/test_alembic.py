@@ -35,7 +35,7 @@ MODELS = """
 
 
 class Project:
-    """A folder as `alembic init` makes it, whose env.py knows the models."""
+    """A folder made by `alembic init`, whose env.py knows the models."""
 
     def __init__(self, folder, url, commands):
         self.folder, self.engine, self.commands = folder, create_engine(url), commands
@@ -113,7 +113,7 @@ def test_a_narrow_column_becomes_bigint(project):
     project.run("revision", "--autogenerate", "-m", "first")
     [migration] = project.migrations().values()
     assert "type_=sa.BigInteger()" in migration
-    # SQLite cannot alter a column in place, and MariaDB not while a new foreign key, which stands before it, refers to it.
+    # SQLite cannot alter a column in place. MariaDB cannot alter it because the migration first adds a foreign key that refers to it.
     if project.engine.dialect.name == "postgresql":
         project.run("upgrade", "head")
         assert "No new upgrade operations" in project.run("check")
@@ -128,7 +128,7 @@ def render_item(kind, item, context):
 """
 
 
-def test_what_the_program_renders_itself_stays_so(project):
+def test_a_render_item_of_the_program_is_kept(project):
     env = project.folder / "migrations/env.py"
     configured = env.read_text().replace("target_metadata=target_metadata", "target_metadata=target_metadata, render_item=render_item")
     env.write_text(configured.replace("import models\n", f"{RENDER_ITEM}import models\n"))

@@ -1,4 +1,4 @@
-"""docs/python-data.md as a new user follows it: every block, in its order, in a folder that begins empty."""
+"""docs/python-data.md as a new user follows it: every block, in order, in an empty folder."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ def folder(tmp_path, monkeypatch):
 
 @contextlib.contextmanager
 def serving(folder, command):
-    """The guide's command, on a port that is held for it: the server binds with SO_REUSEADDR, as nobody else's connection does."""
+    """Runs the guide's command on a reserved port, which the server can bind because it uses SO_REUSEADDR."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -64,16 +64,16 @@ def test_the_first_five_minutes(folder):
     install, serve, ask = [code for language, code in BLOCKS if language == "sh"]
     assert install.startswith("pip install 'frazil[sqlalchemy,pydantic]' fastapi uvicorn")
     with serving(folder, serve) as port:
-        told = subprocess.run(["sh", "-ec", ask.replace("8000", str(port))], check=True, capture_output=True, text=True, timeout=60)
-        order = json.loads(told.stdout)
+        result = subprocess.run(["sh", "-ec", ask.replace("8000", str(port))], check=True, capture_output=True, text=True, timeout=60)
+        order = json.loads(result.stdout)
         assert order.keys() == {"item", "replaces_id", "id"} and re.fullmatch(r"\d{17,19}", order["id"])
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/orders/{order['id']}") as answer:
             assert json.load(answer) == order
-        told = subprocess.run(
+        result = subprocess.run(
             ["sh", "-ec", ask.replace("8000", str(port)).replace('"lamp"', f'"bulb", "replaces_id": "{order["id"]}"')],
             check=True, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
-        assert json.loads(told.stdout)["replaces_id"] == order["id"]
+        assert json.loads(result.stdout)["replaces_id"] == order["id"]
         with pytest.raises(urllib.error.HTTPError, match="422"):
             urllib.request.urlopen(f"http://127.0.0.1:{port}/orders/1e18")
 
@@ -86,8 +86,8 @@ def test_the_application_of_the_readme(folder):
     _, serve, ask, shown = commands.splitlines()
     assert serve == f"uvicorn {name}:app"
     with serving(folder, f"{serve} --port 8000") as port:
-        told = subprocess.run(["sh", "-ec", ask.replace("8000", str(port))], check=True, capture_output=True, text=True, timeout=60)
-    assert re.sub(r"\d{18,19}", "ID", told.stdout) == re.sub(r"\d{18,19}", "ID", shown.removeprefix("# "))
+        result = subprocess.run(["sh", "-ec", ask.replace("8000", str(port))], check=True, capture_output=True, text=True, timeout=60)
+    assert re.sub(r"\d{18,19}", "ID", result.stdout) == re.sub(r"\d{18,19}", "ID", shown.removeprefix("# "))
 
 
 def test_in_production(folder):
@@ -100,7 +100,7 @@ def test_in_production(folder):
     listed = subprocess.run(
         ["frazil", "nodes", os.environ["FRAZIL_TEST_POSTGRESQL"]], check=True, capture_output=True, text=True, timeout=60
     ).stdout
-    assert "0 of 1024 node numbers held" in listed, "it was given back"
+    assert "0 of 1024 node numbers held" in listed, "the number was released"
 
 
 def test_all_other_blocks_in_their_order(folder):
@@ -119,7 +119,7 @@ def test_tortoise(folder):
     books = [json.loads(line) for line in printed.splitlines()]
     assert len({book["id"] for book in books}) == 3
     assert len({book["author_id"] for book in books}) == 1
-    # What the page warns of: both keys are numbered.
+    # The page warns of this failure: the database numbers both keys.
     program = (folder / "tortoise_shop.py").read_text()
     counted = (
         program.replace("generated=False, ", "")
@@ -132,7 +132,7 @@ def test_tortoise(folder):
 
 
 def test_pools_of_joblib_and_loky(folder):
-    """A pickled handle of a store leases a number of its own in each worker. One of a fixed number is refused at its use."""
+    """In each worker, a pickled handle of a store leases its own number. A handle of a fixed number is refused when it is used."""
     pytest.importorskip("joblib")
     (folder / "pools.py").write_text(
         """

@@ -19,7 +19,7 @@ import pytest
 from django_shop import ALIASES, FOLDER, manage, migrate, statements
 
 # isort: split
-# What follows wants Django set up, which the import above does.
+# The following imports need Django's setup, which the import above does.
 import django
 import frazil
 from django import forms
@@ -56,7 +56,7 @@ from project import routing
 from shop.models import Book, Category, Cheap, Comment, Customer, Item, Profile, Tag
 
 BIG = 2**53
-# Where Django hands numbers of more than 64 bits to the database, which refuses them.
+# True if Django passes numbers of more than 64 bits to the database, which refuses them.
 OVERFLOWS = {database: django.VERSION < (5,) and database == "sqlite" for database in ALIASES}
 
 
@@ -67,7 +67,7 @@ def tables():
 
 @pytest.fixture(params=ALIASES)
 def database(request):
-    """One of the databases, to which all queries go; what the test has written is taken back."""
+    """Sends all queries of the test to one of the databases, and rolls the test's changes back."""
     routing.alias = ALIASES[request.param]
     with transaction.atomic(using=routing.alias):
         yield request.param
@@ -76,7 +76,7 @@ def database(request):
 
 @pytest.fixture(params=ALIASES)
 def committing(request):
-    """A fixture for a test with transactions of its own; it removes what it has written."""
+    """Sends the queries of a test that commits transactions to one database, and removes the rows afterwards."""
     routing.alias = ALIASES[request.param]
     yield request.param
     for model in (Comment, Item, Category, Tag, Customer):
@@ -84,7 +84,7 @@ def committing(request):
 
 
 def is_new(id):
-    """Returns whether an ID was minted within the last minutes."""
+    """Returns whether an ID was minted within the last 10 minutes."""
     return isinstance(id, int) and datetime.datetime.now(datetime.UTC) - created_at(id) < datetime.timedelta(minutes=10)
 
 
@@ -92,7 +92,7 @@ def is_new(id):
 
 
 def columns(database, app):
-    """Each column of an application's tables: its table, name, and how the database describes it."""
+    """Returns each column of an application's tables: its table, its name and the database's description."""
     with connections[routing.alias].cursor() as cursor:
         if database == "sqlite":
             cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name LIKE %s", [f"{app}_%"])
@@ -129,7 +129,7 @@ def test_keys_and_references_are_plain_bigints(database):
 
 
 def test_a_row_without_an_id_is_refused_by_the_database(database):
-    # An INTEGER PRIMARY KEY of SQLite, a sequence or AUTO_INCREMENT would give it a number of its own.
+    # With an INTEGER PRIMARY KEY of SQLite, a sequence or AUTO_INCREMENT, the database would number the row.
     with connections[routing.alias].cursor() as cursor, pytest.raises((IntegrityError, DatabaseError)):
         cursor.execute("INSERT INTO shop_category (name) VALUES ('no id')")
 
@@ -188,7 +188,7 @@ def test_explicit_ids_are_taken(database):
     given = get_snowflake().next()
     Item.objects.bulk_create([Item(id=given, name="given"), Item(name="new")])
     assert Item.objects.get(name="given").pk == given and is_new(Item.objects.get(name="new").pk)
-    # As with AutoField: a row that is there is changed.
+    # As with AutoField, an existing row is changed.
     with statements() as sent:
         Item(id=7, name="other").save()
     assert [statement.split()[0] for statement in sent] == ["UPDATE"]
@@ -216,7 +216,7 @@ def test_get_or_create_and_update_or_create(database):
     assert (other.pk, made) == (5, True)
 
 
-def test_an_update_of_what_is_not_there_inserts_nothing(database):
+def test_an_update_of_a_missing_row_inserts_nothing(database):
     for options in ({"force_update": True}, {"update_fields": ["price"]}):
         with pytest.raises((ValueError, DatabaseError)), transaction.atomic(using=routing.alias):
             Item(name="none").save(**options)
@@ -246,7 +246,7 @@ def test_inheritance(database):
     assert is_new(Cheap.objects.create(name="cheap").pk) and Cheap.objects.count() == 2
     tag = Tag.objects.create(name="abstract")
     assert is_new(tag.number) and tag.pk == tag.number
-    # A child for a row of the parent that is there.
+    # A child for an existing row of the parent.
     item = Item.objects.create(name="becomes a book")
     Book(item_ptr_id=item.pk, name=item.name, pages=1).save()
     assert Book.objects.get(pk=item.pk).name == "becomes a book"
@@ -301,7 +301,7 @@ def test_a_rollback(committing):
     assert not Item.objects.exists()
     item.save()
     assert Item.objects.get().pk == item.pk
-    # The ID of a row that is taken back is not given out again.
+    # The ID of a row that is rolled back is not issued again.
     with pytest.raises(IntegrityError), transaction.atomic(using=routing.alias):
         Item.objects.create(name="one")
     assert Item.objects.create(name="two").pk > item.pk
@@ -337,7 +337,7 @@ def test_using_names_the_database():
         Tag.objects.using(alias).all().delete()
 
 
-# Values that are no IDs.
+# Values that are not IDs.
 
 
 NOT_WHOLE = [decimal.Decimal("1.5"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"), decimal.Decimal("1E+1000000"), decimal.Decimal(-1)]
@@ -362,7 +362,7 @@ def test_no_other_value_is_written(value, database):
 def test_filters(database):
     item = Item.objects.create(name="one")
     assert Item.objects.get(pk=str(item.pk)) == item == Item.objects.get(pk__in=[item.pk, "1"])
-    # As django-filter's NumberFilter and raw rows of some drivers have it.
+    # django-filter's NumberFilter and raw rows of some drivers return decimals.
     whole = decimal.Decimal(item.pk)
     assert Item.objects.get(pk=whole) == item == Item.objects.get(pk__in=[whole, decimal.Decimal("1.0")])
     for value in (1.0, float(item.pk), *NOT_WHOLE[:4], decimal.Decimal(item.pk) + decimal.Decimal("0.5")):
@@ -373,7 +373,7 @@ def test_filters(database):
     assert Item.objects.get(pk=lazystr(item.pk)) == item
     with pytest.raises(ValueError):
         Item.objects.filter(pk="one").exists()
-    # Numbers that no row has.
+    # No row has these numbers.
     assert not Item.objects.filter(pk=-1).exists() and Item.objects.filter(pk__gt=-1).exists()
     if not OVERFLOWS[database]:
         assert not Item.objects.filter(pk=10**20).exists() and Item.objects.filter(pk__lt=10**20).exists()
@@ -445,7 +445,7 @@ def test_forms(database):
     assert Find({}).errors == {"id": ["This field is required."]}
 
 
-# What others read.
+# Formats for other readers.
 
 
 def test_fixtures(database):
@@ -461,7 +461,7 @@ def test_fixtures(database):
         with open(path, "w") as file:
             file.write(written.getvalue())
         call_command("loaddata", path, database=routing.alias, verbosity=0)
-        # What is there already is changed, as Django's fixtures do.
+        # Like Django's fixtures, this changes rows that already exist.
         call_command("loaddata", path, database=routing.alias, verbosity=0)
         assert Item.objects.get().category == category and Item.objects.get().pk == item.pk
         assert Item.objects.get().tags.get().name == "tag"
@@ -477,10 +477,10 @@ def test_fixtures(database):
 def test_json(database):
     item = Item.objects.create(name="one")
     assert item.pk > BIG
-    # Django's own: numbers, exact for Python and rounded by JavaScript.
+    # Django's own JSON has numbers, which are exact for Python but rounded by JavaScript.
     assert JsonResponse({"id": item.pk}).content == b'{"id": %d}' % item.pk
     assert json.loads(serializers.serialize("json", Item.objects.all()))[0]["pk"] == item.pk
-    # Ours.
+    # frazil's encoder.
     data = {"id": item.pk, "many": [(item.pk, 1)], "price": 3, "edge": [BIG - 1, BIG, 1 - BIG, -BIG], "when": created_at(item), "no": True}
     expected = {
         "id": str(item.pk), "many": [[str(item.pk), 1]], "price": 3, "edge": [BIG - 1, str(BIG), 1 - BIG, str(-BIG)],
@@ -557,7 +557,7 @@ def test_rest_framework(database):
     profile = Profile.objects.create(customer=Customer.objects.create_user("somebody"), text="x")
     assert ProfileSerializer(profile).data == {"customer": str(profile.pk), "text": "x"}
     assert ItemSerializer(Item.objects.create(name="none")).data["category"] is None
-    # A small integer is as exact as its text; JavaScript may have rounded a larger one, and a float is no ID.
+    # A small integer is exact. JavaScript may have rounded a larger one, and a float is never an ID.
     small = Category.objects.create(number=7, name="seven")
     assert ItemSerializer(data={"name": "two", "category": 7}).is_valid() and small.pk == 7
     for given in ({"category": category.pk}, {"tags": [tag.pk]}):
@@ -570,12 +570,12 @@ def test_rest_framework(database):
         assert not serializer.is_valid()
         assert serializer.errors == {"category": ["Not an ID: digits only, 0 to 9223372036854775807."]}, value
     assert ItemSerializer(data={"name": "two", "category": "1"}).is_valid() is False
-    # A reference by the name of its column is no field of the model's to the framework.
+    # For the framework, a reference by its column's name is not a field of the model.
     by_column = type("ByColumn", (ModelSerializer,), {"Meta": type("Meta", (), {"model": Item, "fields": ("pk", "category_id")})})
     assert by_column(item).data == {"pk": str(item.pk), "category_id": str(category.pk)}
     assert by_column(Item.objects.create(name="without")).data["category_id"] is None
     assert by_column(data={}).is_valid()
-    # A serializer's own choice stays.
+    # A field that a serializer declares itself is kept.
     own = type("Own", (ItemSerializer,), {"category": PrimaryKeyRelatedField(read_only=True)})
     assert own(item).data["category"] == category.pk
 
@@ -638,10 +638,10 @@ def test_django_ninja(database):
     assert (shown["id"], shown["item_ptr"], shown["pages"]) == (str(book.pk), str(book.pk), 0)
     profile = Profile.objects.create(customer=Customer.objects.create_user("somebody"), text="x")
     assert client.get("/ninja/profiles").json() == [{"customer": str(profile.pk)}]
-    # A schema that names the type itself, of a dict and of a model.
+    # A schema that names the type itself, with a dict and with a model.
     assert client.get(f"/ninja/handmade/{item.pk}").json() == {"id": str(item.pk), "next": None}
     assert client.get(f"/ninja/model/{item.pk}").json() == {"id": str(item.pk), "next": str(item.pk)}
-    # In the program they are ints, also when a model is made of a row.
+    # In the program, IDs are ints, also in a schema that is made from a row.
     from shop.api import ItemSchema
 
     made = ItemSchema.from_orm(item)
@@ -662,8 +662,8 @@ def test_django_ninja(database):
     schemas = client.get("/ninja/openapi.json").json()["components"]["schemas"]
     for name, keys in (("ItemSchema", {"id", "category", "tags"}), ("ItemIn", {"category_id", "tags"}), ("ProfileSchema", {"customer"})):
         properties = schemas[name]["properties"]
-        assert {key for key, told in properties.items() if "^(0|[1-9][0-9]{0,18})$" in json.dumps(told)} == keys
-        assert '"integer"' not in json.dumps([told for key, told in properties.items() if key != "price"])
+        assert {key for key, described in properties.items() if "^(0|[1-9][0-9]{0,18})$" in json.dumps(described)} == keys
+        assert '"integer"' not in json.dumps([described for key, described in properties.items() if key != "price"])
 
 
 def test_django_ninja_leaves_other_keys_alone(database):
@@ -681,7 +681,7 @@ def test_django_ninja_leaves_other_keys_alone(database):
 @pytest.fixture
 def thousands():
     with override_settings(USE_THOUSAND_SEPARATOR=True, LANGUAGE_CODE="en"):
-        # Again as in a project that starts with these settings.
+        # Repeats the application's start with these settings.
         apps.get_app_config("frazil").ready()
         yield
 
@@ -708,7 +708,7 @@ def test_templates_print_digits_alone(thousands, database):
     assert printed("{% if item.pk == id %}yes{% endif %}", item=item, id=int(item.pk)) == "yes"
     assert printed("{% load l10n %}{{ id|unlocalize }} {{ id }}", id=int(item.pk)) == f"{item.pk} {item.pk:,}", "an int of the program"
     assert printed("{% load humanize %}{{ item.pk|intcomma }}", item=item) == f"{item.pk:,}", "where it is asked for"
-    # As good an int as any other, to the database and to what writes it.
+    # The database and the serializers accept the value like any other int.
     again = Item.objects.get(pk=item.pk)
     with connections[routing.alias].cursor() as cursor:
         cursor.execute("SELECT name FROM shop_item WHERE id = %s", [again.pk])
@@ -749,7 +749,7 @@ def test_admin(admin):
     answer = admin.post("/admin/shop/tag/add/?_popup=1", {"name": "popped", "_popup": "1"})
     popped = Tag.objects.get(name="popped")
     assert f"&quot;value&quot;: &quot;{popped.pk}&quot;" in answer.content.decode()
-    # The list, with its editable column.
+    # The list with its editable column.
     new.delete()
     rows = {"form-TOTAL_FORMS": 3, "form-INITIAL_FORMS": 3, "_save": "Save"}
     for n, item in enumerate(reversed(items)):
@@ -757,7 +757,7 @@ def test_admin(admin):
     answer = admin.post("/admin/shop/item/", rows)
     assert answer.status_code == 302, answer.content.decode()
     assert [item.price for item in Item.objects.order_by("-pk")] == [10, 11, 12]
-    # A form with rows of another model in it: one is changed, one is new, one is deleted.
+    # A form that contains rows of another model: one is changed, one is new, one is deleted.
     inline = {"items-TOTAL_FORMS": 4, "items-INITIAL_FORMS": 3, "name": "changed"}
     for n, item in enumerate(items):
         inline |= {
@@ -808,7 +808,7 @@ def test_created_between(database):
         assert Category.objects.filter(created_between(midnight, None)).count() == 0
         comments = [Comment.objects.create(about=item, text="") for item in items]
         assert list(Comment.objects.filter(created_between(midnight, midnight + day, "object_id"))) == comments[1:3]
-        # In SQL, exactly; and by days.
+        # Exact times in SQL, and a filter by days.
         assert list(Item.objects.annotate(created=CreatedAt()).order_by("pk").values_list("created", flat=True)) == times
         days = Item.objects.annotate(day=TruncDay(CreatedAt("pk"))).values("day").annotate(items=Count("*")).order_by("day")
         assert [(row["day"], row["items"]) for row in days] == [(midnight - day, 1), (midnight, 2), (midnight + day, 1)]
@@ -881,7 +881,7 @@ def test_the_setting_may_be_a_dict():
         ({"store": "redis://localhost/0"}, True),
     ],
 )
-def test_who_leases(setting, leases):
+def test_settings_that_lease_numbers(setting, leases):
     with override_settings(FRAZIL=setting):
         assert generator.leases_numbers() is leases
 
@@ -898,20 +898,20 @@ def test_threads_open_one_generator():
 
 
 def in_forked_child(work):
-    """Returns what a call in a forked child returns, as JSON."""
+    """Runs a call in a forked child, and returns its result as JSON."""
     reader, writer = os.pipe()
     if not (child := os.fork()):
         try:
-            told = json.dumps(work())
+            answer = json.dumps(work())
         except Exception as error:  # noqa: BLE001  # the parent looks at it
-            told = json.dumps([type(error).__name__, str(error)])
-        os.write(writer, told.encode())
+            answer = json.dumps([type(error).__name__, str(error)])
+        os.write(writer, answer.encode())
         os._exit(0)
     os.close(writer)
     with open(reader) as pipe:
-        told = pipe.read()
+        answer = pipe.read()
     os.waitpid(child, 0)
-    return json.loads(told)
+    return json.loads(answer)
 
 
 @pytest.mark.parametrize("opened", [False, True])
@@ -929,13 +929,13 @@ def test_a_forked_child(opened):
                 assert "settings.FRAZIL gives every process of this project the same node number" in why and "store=local" in why
 
 
-def test_what_a_lock_that_was_held_does_to_a_child():
+def test_a_child_does_not_wait_for_a_lock_that_was_held():
     with override_settings(FRAZIL=f"standard store=file:{FOLDER}/locked"), generator._lock:
         assert isinstance(in_forked_child(lambda: get_snowflake().next()), int)
 
 
 def test_in_a_notebook(committing):
-    # A running event loop on the same thread, where Django is told not to mind.
+    # An event loop runs on the same thread, and Django is configured to allow that.
     async def make():
         return Item.objects.create(name="one").pk
 
@@ -961,7 +961,7 @@ def test_checks_of_the_setting():
         assert "store=local" in messages()["frazil.E001"].msg
     with override_settings(FRAZIL="standard nod=1"):
         assert "did you mean node?" in messages()["frazil.E002"].msg
-    # The store is not asked.
+    # The check does not contact the store.
     with override_settings(FRAZIL="standard store=redis://127.0.0.1:1/0"):
         assert messages(include_deployment_checks=True) == {}
     year = datetime.datetime.now(datetime.UTC).year
@@ -971,7 +971,7 @@ def test_checks_of_the_setting():
     with override_settings(FRAZIL="standard node=1"):
         assert messages() == {}
         assert "mint the same IDs" in messages(include_deployment_checks=True)["frazil.W002"].msg
-    # One warning hides no other; a setting that is refused says nothing of processes.
+    # One warning does not hide another. A refused setting gives no warning about processes.
     with override_settings(FRAZIL=f"standard node=1 epoch={year - 69}-01-01"):
         assert set(messages(include_deployment_checks=True)) == {"frazil.W001", "frazil.W002"}
     with override_settings(FRAZIL="standard nod=1"):
@@ -992,13 +992,13 @@ def test_checks_of_schemas(monkeypatch):
             model = Item
             fields = ["id", "category", "tags", "price"]
 
-    told = messages()["frazil.W008"]
-    assert told.msg == "test_django.Rounding shows IDs as numbers, which JavaScript rounds: id, category."
-    assert told.obj is Item and "frazil.pydantic.SnowflakeId" in told.hint
+    warning = messages()["frazil.W008"]
+    assert warning.msg == "test_django.Rounding shows IDs as numbers, which JavaScript rounds: id, category."
+    assert warning.obj is Item and "frazil.pydantic.SnowflakeId" in warning.hint
 
 
 def test_checks_of_schemas_without_the_application(tmp_path):
-    # A project of one file, whose URLconf imports the schema.
+    # A project in one file, whose URLconf imports the schema.
     (tmp_path / "app").mkdir()
     (tmp_path / "app/__init__.py").touch()
     (tmp_path / "app/models.py").write_text(
@@ -1026,14 +1026,14 @@ django.setup()
 call_command("check")
 """
 
-    def told(*more):
+    def check_output(*more):
         done = subprocess.run([sys.executable, "-c", code, *more], check=True, capture_output=True, text=True, cwd=tmp_path, timeout=120)
         return done.stdout + done.stderr
 
-    without = told()
+    without = check_output()
     assert "(frazil.W008) urls.OrderOut shows IDs as numbers, which JavaScript rounds: id, of, to." in without
     assert "Add 'frazil.django' to INSTALLED_APPS." in without
-    assert "frazil." not in told("frazil.django")
+    assert "frazil." not in check_output("frazil.django")
 
 
 def test_checks_of_applications(monkeypatch):
@@ -1055,7 +1055,7 @@ def test_checks_of_applications_that_keep_counters(monkeypatch):
 
 
 def at_migration(name):
-    """Takes the ledger to a migration, with the settings that it was made under, and returns its models as of then."""
+    """Migrates the ledger to a migration, with the settings of that time, and returns its models at that time."""
     before = {"DEFAULT_AUTO_FIELD": "django.db.models.AutoField"} if name == "0001_initial" else {}
     with override_settings(**before):
         executor = MigrationExecutor(connections[routing.alias])
@@ -1065,7 +1065,7 @@ def at_migration(name):
 
 @pytest.fixture(params=[*ALIASES, "postgresql-serial"])
 def moved(request):
-    """A ledger with rows whose keys a counter gave; `serial` is what Django made before 4.1."""
+    """A ledger with rows whose keys come from a counter. `serial` is the column type of Django before 4.1."""
     database, _, serial = request.param.partition("-")
     routing.alias = ALIASES[database]
     executor = MigrationExecutor(connections[routing.alias])
@@ -1096,7 +1096,7 @@ def test_moving_from_counters(moved):
     at_migration("0002_snowflakes")
     through = Entry.labels.through
     narrow = [message for message in run_checks(databases=[routing.alias]) if message.id in ("frazil.W005", "frazil.W006")]
-    # What makemigrations does not see; SQLite's tables Django makes anew.
+    # makemigrations does not see this column. On SQLite, Django recreates the table.
     assert [message.obj for message in narrow] == [through] * (moved != "sqlite")
     with connections[routing.alias].cursor() as cursor:
         for statement in [line for message in narrow for line in message.hint.split("\n")[1:]]:
@@ -1115,10 +1115,10 @@ def test_moving_from_counters(moved):
     entry = Entry.objects.create(account=account, amount=3, before=second)
     entry.labels.add(Label.objects.create(name="new"), Label.objects.get(pk=1))
     assert is_new(entry.pk) and Entry.objects.latest("pk") == entry and entry.labels.count() == 2
-    # The database still keeps the references.
+    # The database still enforces the references.
     with pytest.raises(IntegrityError), transaction.atomic(using=routing.alias):
         Entry.objects.create(account_id=12345, amount=4)
-    # Back again: with IDs of 64 bits in it a column becomes no integer, but what was a bigint does.
+    # The way back: a column with 64-bit IDs cannot become an integer, but one that was a bigint can be restored.
     Entry.objects.filter(pk__gt=2).delete()
     Account.objects.filter(pk__gt=1).delete()
     Label.objects.filter(pk__gt=1).delete()

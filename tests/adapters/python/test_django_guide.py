@@ -1,4 +1,4 @@
-"""docs/django.md as a new user follows it: every block, in its order, in a project that begins empty."""
+"""docs/django.md as a new user follows it: every block, in order, in an empty project."""
 
 import os
 import re
@@ -21,25 +21,25 @@ def test_the_guide(tmp_path):
         "FRAZIL_STORE": os.environ["FRAZIL_TEST_POSTGRESQL"],
     }
 
-    def run(*command, told=""):
-        done = subprocess.run(command, check=False, input=told, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=environment)
-        assert done.returncode == 0, f"{command}\n{told}\n{done.stdout}{done.stderr}"
+    def run(*command, stdin=""):
+        done = subprocess.run(command, check=False, input=stdin, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=environment)
+        assert done.returncode == 0, f"{command}\n{stdin}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     printed = ""
     for language, code in blocks:
         if language == "sh":
-            # What the tests run against is installed already.
+            # These packages are installed already.
             run("sh", "-ec", re.sub(r"^pip install 'frazil\[django\]'$", "python -c 'import frazil.django'", code, flags=re.MULTILINE))
         elif code.startswith(SHELL):
-            # By -c, because lines of input hide an error.
+            # With -c, because the shell hides errors of input lines.
             printed += run("python", "manage.py", "shell", "-c", code)
         else:
             path = re.match(r"# (\S+\.py)\n", code)[1]
             with (tmp_path / path).open("a") as file:
                 file.write(f"\n{code}")
     assert "not float" in printed
-    # The key of the guide's first row; the rows, with the one of django-ninja; the settings that the project has in the end are those for production.
+    # The output has the key of the guide's first row, and the number of rows. The settings in the end are those for production.
     assert re.search(r"^\d{18,19}$", printed, re.MULTILINE) and re.search(r"^1001$", printed, re.MULTILINE)
     run(
         "python",

@@ -1,4 +1,4 @@
-"""Django's projects as they run in production: gunicorn with forked workers, Celery's prefork pool."""
+"""A Django project as in production: gunicorn with forked workers, Celery's prefork pool."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ import pytest
 from django_shop import FOLDER, PROJECT, migrate
 
 # isort: split
-# What follows wants Django set up, which the import above does.
+# The following imports need Django's setup, which the import above does.
 import project.celery  # noqa: F401  # whose tasks shared_task makes
 from project import routing
 from shop.models import Item
@@ -36,7 +36,7 @@ def tables():
 
 @contextlib.contextmanager
 def running(*command, **environment):
-    """A program of the project in a session of its own, which nothing of it outlives."""
+    """Runs a program of the project in a new session. All its processes end with the `with` block."""
     environment = {**os.environ, "SHOP_ALIAS": "postgresql", **environment}
     program = subprocess.Popen([sys.executable, "-m", *command], cwd=PROJECT, env=environment, pass_fds=FDS, start_new_session=True)
     try:
@@ -52,7 +52,7 @@ FDS = []
 
 @contextlib.contextmanager
 def gunicorn(*options, **environment):
-    """Serves the project, and yields what asks it for so many new rows."""
+    """Serves the project. Yields the program, and a function that requests BATCH new rows."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
         FDS[:] = [listening.fileno()]
         port = listening.getsockname()[1]
@@ -72,14 +72,14 @@ def ask(port):
 
 
 def held(store):
-    """The node numbers that were not given back."""
+    """Returns the node numbers that were not released."""
     command = [sys.executable, "-m", "frazil", "nodes", store, "--json"]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout)
-    return [slot["node"] for slot in told["slots"] if slot["state"] == "held"]
+    listed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout)
+    return [slot["node"] for slot in listed["slots"] if slot["state"] == "held"]
 
 
 def check(ids):
-    """No ID came twice, and each is in the table."""
+    """Checks that no ID occurs twice, and that each is in the table."""
     assert len(set(ids)) == len(ids)
     assert Item.objects.filter(pk__in=ids).count() == len(ids)
 
@@ -91,7 +91,7 @@ def test_gunicorn_with_preload(opened):
     answers, killed = [], set()
     with gunicorn("--preload", **environment) as (server, mint_rows), ThreadPoolExecutor(8) as threads:
         until = time.monotonic() + 240
-        # All workers have answered, one that was killed has a successor.
+        # Waits until all workers have answered, including the successor of a killed one.
         while len({answer["pid"] for answer in answers}) < WORKERS + 1 and time.monotonic() < until:
             answers += filter(None, [asked.result() for asked in [threads.submit(mint_rows) for _ in range(24)]])
             if not killed:
@@ -103,7 +103,7 @@ def test_gunicorn_with_preload(opened):
     ids = [int(id) for answer in answers for id in answer["ids"]]
     assert len(ids) == BATCH * len(answers) >= 24 * BATCH
     check(ids)
-    # What was killed gives nothing back.
+    # A killed worker releases nothing.
     assert len(held(store)) <= 1
 
 
@@ -113,7 +113,7 @@ def test_gunicorn_with_preload_refuses_one_number_for_all():
     assert refused["error"] == "FORKED" and "same node number" in refused["why"]
 
 
-def test_one_process_of_gunicorn_may_have_a_number_of_its_own():
+def test_one_process_of_gunicorn_may_have_a_fixed_number():
     with gunicorn("--workers=1", "--threads=4", SHOP_FRAZIL="standard node=7") as (_, mint_rows), ThreadPoolExecutor(4) as threads:
         answers = [asked.result() for asked in [threads.submit(mint_rows) for _ in range(8)]]
     assert len({answer["pid"] for answer in answers}) == 1

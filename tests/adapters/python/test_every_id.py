@@ -1,4 +1,4 @@
-"""IDs of each adapter through each validator, both ways. tests/vectors/adapters.json has the cases, which Node's adapters read as well."""
+"""IDs of each adapter through each validator, both ways. tests/vectors/adapters.json has the cases; Node's adapters also use them."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from django_shop import ALIASES, migrate
 
 # isort: split
-# What follows wants Django set up, which the import above does.
+# The following imports need Django's setup, which the import above does.
 import frazil
 import frazil.numpy
 import frazil.pandas
@@ -105,7 +105,7 @@ def written_by_a_template(id):
         return Template("{{ item.pk }}").render(Context({"item": saved(id)}))
 
 
-# An ID as text, by each adapter; JSON as the value that is in it.
+# The text of an ID by each adapter. If an adapter writes JSON, this is the value in it.
 WRITERS = {
     "SnowflakeId": lambda id: json.loads(TypeAdapter(SnowflakeId).dump_json(id)),
     "SnowflakeIdIn": lambda id: TypeAdapter(SnowflakeIdIn).dump_python(id, mode="json"),
@@ -115,7 +115,7 @@ WRITERS = {
     "Django's templates": written_by_a_template,
     "Django's paths": lambda id: reverse("item", args=[id]).split("/")[2],
     "Django's fixtures": lambda id: str(json.loads(serializers.serialize("json", [saved(id)]))[0]["pk"]),
-    # It leaves the numbers alone that JavaScript reads exactly.
+    # This encoder does not change numbers that JavaScript reads exactly.
     "SnowflakeJSONEncoder": lambda id: str(json.loads(JsonResponse({"id": id}, encoder=SnowflakeJSONEncoder).content)["id"]),
     "REST framework": lambda id: json.loads(JSONRenderer().render(ItemSerializer(saved(id)).data))["id"],
     "django-ninja": lambda id: client.get(f"/ninja/items/{saved(id).pk}").json()["id"],
@@ -126,7 +126,7 @@ WRITERS = {
 
 
 class Refused(Exception):
-    """An answer that says so."""
+    """An answer that refuses a value."""
 
 
 def answered(answer):
@@ -137,7 +137,7 @@ def answered(answer):
 
 
 def clean(text):
-    # As all fields of Django's forms it takes the spaces around the text away.
+    # All fields of Django's forms strip spaces around the text.
     if text != text.strip():
         raise Refused
     return SnowflakeFormField().clean(text)
@@ -149,7 +149,7 @@ def post(json_text):
     )
 
 
-# What reads the text of an ID, in JSON where that can be.
+# Functions that read the text of an ID, within JSON if possible.
 VALIDATORS = {
     "SnowflakeId": TypeAdapter(SnowflakeId).validate_python,
     "SnowflakeIdIn": TypeAdapter(SnowflakeIdIn).validate_python,
@@ -162,7 +162,7 @@ VALIDATORS = {
     "REST framework": SnowflakeField().run_validation,
     "a path in django-ninja": lambda text: answered(client.get(f"/ninja/model/{quote(text)}"))["id"],
 }
-# What reads the JSON text of an ID.
+# Functions that read the JSON text of an ID.
 JSON_VALIDATORS = {
     "SnowflakeId": TypeAdapter(SnowflakeId).validate_json,
     "SnowflakeIdIn": TypeAdapter(SnowflakeIdIn).validate_json,
@@ -172,7 +172,7 @@ JSON_VALIDATORS = {
     "a reference in django-ninja": lambda text: answered(post(text))["id"],
     "references in django-ninja": lambda text: answered(post(text))["next"],
 }
-# Columns also take the form of 19 digits, which `format_id` writes.
+# Columns also accept the form of 19 digits, which `format_id` writes.
 COLUMNS = {
     "parse_id": frazil.parse_id,
     "numpy": lambda text: frazil.numpy.ids(numpy.array([text]))[0],
@@ -202,7 +202,7 @@ def test_no_other_text_passes(name, text):
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("text", CASES["refused"], ids=ascii)
-def test_columns_take_the_form_of_19_digits_alone(name, text):
+def test_only_columns_take_the_form_of_19_digits(name, text):
     if len(text) == 19 and text.isdecimal() and int(text) < 2**63:
         assert COLUMNS[name](text) == int(text)
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-# Each module, the packages that it stands on, and its extra.
+# Each module with the packages that it needs and its extra.
 ADAPTERS = [
     ("frazil.django", ["django"], "django"),
     ("frazil.sqlalchemy", ["sqlalchemy"], "sqlalchemy"),
@@ -21,7 +21,7 @@ ADAPTERS = [
 ]
 
 
-def told(code):
+def run_python(code):
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120).stdout
 
 
@@ -36,12 +36,12 @@ try:
 except ImportError as error:
     print(error)
 """
-        assert f"pip install 'frazil[{extra}]'" in told(code)
+        assert f"pip install 'frazil[{extra}]'" in run_python(code)
 
 
 def test_frazil_alone_imports_none_of_them():
     packages = {package for _, packages, _ in ADAPTERS for package in packages}
-    imported = told("import sys, frazil; print(*{name.partition('.')[0] for name in sys.modules})").split()
+    imported = run_python("import sys, frazil; print(*{name.partition('.')[0] for name in sys.modules})").split()
     assert "frazil" in imported and not packages & set(imported)
 
 

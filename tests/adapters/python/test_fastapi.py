@@ -30,7 +30,7 @@ class Item(BaseModel):
 
 
 class Row:
-    """A row as an ORM returns it."""
+    """A row like an ORM's."""
 
     id, parent, tags = ID, None, [ID]
 
@@ -74,25 +74,25 @@ def post(body):
 
 def test_parameters_and_responses():
     assert client.get(f"/items/{ID}").json() == {"id": str(ID), "parent": None, "tags": []}
-    told = client.get(f"/items/{ID}?also=1&also={ID}&after=2", headers={"x-parent": "3"})
-    assert told.json() == {"id": str(ID), "parent": "3", "tags": ["1", str(ID), "2"]}
+    response = client.get(f"/items/{ID}?also=1&also={ID}&after=2", headers={"x-parent": "3"})
+    assert response.json() == {"id": str(ID), "parent": "3", "tags": ["1", str(ID), "2"]}
     assert client.get("/row").text == f'{{"id":"{ID}","parent":null,"tags":["{ID}"]}}'
     assert client.get("/names").json() == {str(ID): "a"}
 
 
 @pytest.mark.parametrize("id", ["1e18", "1.0", "007", "+7", "-7", "%207", "9223372036854775808", "true", "x"])
-def test_a_parameter_that_is_no_id_is_422(id):
+def test_a_parameter_that_is_not_an_id_is_422(id):
     for url in f"/items/{id}", f"/items/1?also=1&also={id}", f"/items/1?after={id}":
         url = url.replace("+", "%2B")
-        told = client.get(url)
-        assert told.status_code == 422, url
-        [error] = told.json()["detail"]
+        response = client.get(url)
+        assert response.status_code == 422, url
+        [error] = response.json()["detail"]
         assert error["type"] == "snowflake_id" and "is not an ID in decimal" in error["msg"]
 
 
 def test_bodies():
-    told = post(f'{{"parent": "{ID}", "tags": ["{ID}", "7", 8]}}')
-    assert told.status_code == 200 and told.json() == {"id": str(ID), "parent": str(ID), "tags": [str(ID), "7", "8"]}
+    response = post(f'{{"parent": "{ID}", "tags": ["{ID}", "7", 8]}}')
+    assert response.status_code == 200 and response.json() == {"id": str(ID), "parent": str(ID), "tags": [str(ID), "7", "8"]}
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_bodies():
         ('"007"', "zeros"),
     ],
 )
-def test_a_body_that_holds_no_id_is_422(number, says):
-    told = post(f'{{"parent": {number}}}')
-    assert told.status_code == 422
-    [error] = told.json()["detail"]
+def test_a_body_without_an_id_is_422(number, says):
+    response = post(f'{{"parent": {number}}}')
+    assert response.status_code == 422
+    [error] = response.json()["detail"]
     assert error["loc"] == ["body", "parent"] and says in error["msg"]
-    told = post(f'{{"parent": "1", "tags": ["1", {number}]}}')
-    assert told.status_code == 422 and told.json()["detail"][0]["loc"] == ["body", "tags", 1]
+    response = post(f'{{"parent": "1", "tags": ["1", {number}]}}')
+    assert response.status_code == 422 and response.json()["detail"][0]["loc"] == ["body", "tags", 1]
 
 
 def test_forms():

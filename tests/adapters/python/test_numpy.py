@@ -12,11 +12,12 @@ import frazil.polars
 import numpy
 import pandas
 import polars
+import pyarrow
 import pytest
 
 LAYOUT = frazil.Layout("twitter")
 GENERATOR = frazil.Snowflake("twitter", datacenter=1, worker=2)
-# Neighbours that are one float.
+# Neighbouring IDs that round to the same float.
 A, B, C = 1541815603606036480, 1541815603606036481, 1541815603606036607
 LARGEST = 2**63 - 1
 TIME = LAYOUT.decode(A).time
@@ -93,7 +94,7 @@ def test_an_array_is_copied():
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_holds_no_ids(values, error):
+def test_arrays_without_ids(values, error):
     with pytest.raises(frazil.FrazilError) as refused:
         frazil.numpy.ids(values)
     assert type(refused.value) is error
@@ -143,10 +144,10 @@ def test_a_column_of_pandas_keeps_its_index_and_its_name():
     table["created"] = parts["time"]
     assert table["created"].dt.tz == datetime.UTC and table["id"].tolist() == ids.tolist()
     parts["worker"].array[0] = pandas.NA
-    assert parts["sequence"].notna().all() and ids.notna().all(), "each column has memory of its own"
+    assert parts["sequence"].notna().all() and ids.notna().all(), "columns share no memory"
 
 
-def test_a_part_that_is_changed_changes_no_other():
+def test_a_change_of_one_part_changes_no_other():
     parts = frazil.pandas.decode([A, None], LAYOUT)
     parts.loc[1, "worker"] = 3
     assert parts["worker"].tolist() == [26, 3] and parts["sequence"].tolist() == [0, pandas.NA]
@@ -163,12 +164,12 @@ def test_a_part_that_is_changed_changes_no_other():
     ],
     ids=lambda column: str(column.dtype),
 )
-def test_floats_of_pandas_are_refused_with_the_mend(column):
+def test_floats_of_pandas_are_refused_with_the_remedy(column):
     for call in frazil.pandas.ids, lambda column: frazil.pandas.decode(column, LAYOUT):
         with pytest.raises(frazil.errors.WrongTypeError, match=r"floats have rounded its IDs: .*'Int64'"):
             call(column)
-    mended = pandas.read_csv(io.StringIO(f"id,x\n{B},1\n,2"), dtype={"id": "Int64"})["id"]
-    assert frazil.pandas.ids(mended).tolist() == [B, pandas.NA]
+    nullable = pandas.read_csv(io.StringIO(f"id,x\n{B},1\n,2"), dtype={"id": "Int64"})["id"]
+    assert frazil.pandas.ids(nullable).tolist() == [B, pandas.NA]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def test_columns_of_pandas_without_ids(column):
     ],
     ids=repr,
 )
-def test_what_holds_no_ids_in_pandas(values, error, says):
+def test_values_without_ids_in_pandas(values, error, says):
     with pytest.raises(error, match=says):
         frazil.pandas.ids(values)
     with pytest.raises(error, match=says):
@@ -275,7 +276,7 @@ def test_an_expression_that_holds_no_ids(call, values, error):
 
 
 @pytest.mark.parametrize("dtype", [polars.Float64, polars.Float32])
-def test_floats_of_polars_are_refused_with_the_mend(dtype):
+def test_floats_of_polars_are_refused_with_the_remedy(dtype):
     for values in [float(A)], [float(A), None], [float("nan")]:
         column = polars.Series("id", values, dtype=dtype)
         for call in frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT):
@@ -310,14 +311,96 @@ def test_columns_of_polars_without_ids(dtype, values):
     ],
     ids=lambda value: str(getattr(value, "dtype", "")),
 )
-def test_what_holds_no_ids_in_polars(column, error):
+def test_columns_without_ids_in_polars(column, error):
     with pytest.raises(frazil.FrazilError) as refused:
         frazil.polars.ids(column)
     assert type(refused.value) is error
 
 
+TEXTS = [str(A), None, "0", str(LARGEST), "7", None, f"{B:019}", "0" * 19, "12345678", "123456789012"] * 30
+NUMBERS = [None if text is None else int(text) for text in TEXTS]
+
+
+def arrow_columns():
+    """Yields texts in each of Arrow's forms: offsets of 32 and 64 bits, views, slices with an offset, and chunks."""
+    for kind in (pyarrow.string(), pyarrow.large_string(), *([pyarrow.string_view()] if hasattr(pyarrow, "string_view") else [])):
+        whole = pyarrow.array(["x", None, *TEXTS, "x"], pyarrow.string()).cast(kind)
+        sliced = whole.slice(2, len(TEXTS))
+        yield sliced
+        yield pyarrow.chunked_array([sliced.slice(0, 9), sliced.slice(9, 0), sliced.slice(9, 1), sliced.slice(10)])
+
+
+def test_text_in_the_memory_of_arrow():
+    for column in arrow_columns():
+        series = pandas.Series(column, dtype=pandas.ArrowDtype(column.type))
+        assert frazil.pandas.ids(series).tolist() == [pandas.NA if number is None else number for number in NUMBERS]
+        assert frazil.pandas.ids(series[7:99]).tolist() == [pandas.NA if number is None else number for number in NUMBERS[7:99]]
+        known = pyarrow.array(["x", *(text for text in TEXTS if text is not None)]).cast(column.type).slice(1)
+        assert frazil.numpy.ids(known).tolist() == [number for number in NUMBERS if number is not None]
+        assert frazil.numpy.ids(known.slice(3, 5)).tolist() == [number for number in NUMBERS if number is not None][3:8]
+        with pytest.raises(frazil.errors.WrongTypeError):
+            frazil.numpy.ids(column)
+    whole = polars.Series("id", ["x", *TEXTS, "x"])
+    column = whole.slice(1, len(TEXTS))
+    for each in (column, column.slice(0, 9).append(column.slice(9)), polars.concat([column[:1], column[1:2], column[2:]], rechunk=False)):
+        assert frazil.polars.ids(each).to_list() == NUMBERS
+        assert frazil.polars.decode(each, LAYOUT)["tick"].to_list() == [None if number is None else number >> 22 for number in NUMBERS]
+    for dtype in "string[pyarrow]", "str":
+        series = pandas.Series(TEXTS, dtype=dtype)
+        assert frazil.pandas.ids(series[3:20]).tolist() == [pandas.NA if number is None else number for number in NUMBERS[3:20]]
+
+
+def test_text_at_odd_addresses():
+    """A file or a message that is read where it lies need not align its columns."""
+    for column in arrow_columns():
+        if isinstance(column, pyarrow.ChunkedArray):
+            continue
+        odd = [buffer and pyarrow.py_buffer(b"x" + buffer.to_pybytes()).slice(1) for buffer in column.buffers()]
+        column = pyarrow.Array.from_buffers(column.type, len(column), odd, offset=column.offset)
+        series = pandas.Series(column, dtype=pandas.ArrowDtype(column.type))
+        assert frazil.pandas.ids(series).tolist() == [pandas.NA if number is None else number for number in NUMBERS]
+
+
+class Once:
+    """A column that can be read once, and returns the same stream at each call."""
+
+    def __init__(self, column):
+        self.stream = column.__arrow_c_stream__()
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.stream
+
+
+@pytest.mark.skipif(not hasattr(pyarrow.ChunkedArray, "__arrow_c_stream__"), reason="it has no streams yet")
+def test_a_stream_that_was_read_is_refused():
+    """It was an empty column if frazil had read it, and ended the process if another library had."""
+    column = pyarrow.chunked_array([["7"], ["8"]])
+    ours, theirs = Once(column), Once(column)
+    assert frazil.numpy.ids(ours).tolist() == [7, 8]
+    assert pyarrow.chunked_array(theirs).equals(column)
+    for taken in (ours, theirs):
+        with pytest.raises(frazil.errors.WrongTypeError, match="ids must be a one-dimensional array .* not Once"):
+            frazil.numpy.ids(taken)
+
+
+def test_bad_texts_in_the_memory_of_arrow_are_counted():
+    for text in ("", "007", "1e3", "-1", " 1", "9223372036854775808", "1" * 20, "1234567a", "\u0667", "a" * 500):
+        texts = [*TEXTS[:11], text, *TEXTS, text, "x"]
+        row = 11
+        for call, column in (
+            (frazil.pandas.ids, pandas.Series(texts, dtype="string[pyarrow]")),
+            (frazil.polars.ids, polars.Series(texts)),
+            (frazil.numpy.ids, pyarrow.array([each for each in texts if each is not None])),
+        ):
+            row = 9 if call is frazil.numpy.ids else 11
+            with pytest.raises(
+                frazil.errors.IdInvalidError, match=rf"is not an ID in decimal: .*; ids\[{row}\] is the first of 3 bad rows"
+            ):
+                call(column)
+
+
 @pytest.mark.parametrize("column", [[A], numpy.array([A]), polars.DataFrame({"id": [A]}), None], ids=lambda value: type(value).__name__)
-def test_what_is_no_series_of_polars(column):
+def test_values_that_are_not_a_series_of_polars(column):
     for call in frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT):
         with pytest.raises(frazil.errors.WrongTypeError, match=r"must be a Series or an expression: table\['id'\], polars\.col\('id'\)"):
             call(column)
@@ -344,7 +427,7 @@ def test_an_id_of_another_layout():
 
 
 def test_columns_of_integers_that_floats_have_rounded_are_warned_of():
-    """`combine_first` and a late `astype` leave integers. Exact IDs that end with zeros are none of these."""
+    """`combine_first` and a late `astype` leave rounded integers. Exact IDs that end with zeros give no warning."""
     layout = frazil.Layout("twitter")
     start = datetime.datetime(2024, 3, 1, tzinfo=datetime.UTC)
     exact = [

@@ -1,4 +1,4 @@
-"""`frazil.prometheus`: what Prometheus scrapes is what was counted."""
+"""`frazil.prometheus`: Prometheus scrapes the values that were counted."""
 
 import frazil
 import frazil.prometheus
@@ -11,7 +11,7 @@ def scraped(registry):
     return {family.name: family for family in text_string_to_metric_families(generate_latest(registry).decode())}
 
 
-def test_what_is_scraped_is_what_was_counted():
+def test_scraped_values_are_the_counted_ones():
     registry = CollectorRegistry()
     frazil.prometheus.register(registry)
     ids = frazil.Snowflake("standard", store="memory", namespace="scraped")

@@ -1,4 +1,4 @@
-"""frazil.pydantic in Pydantic alone."""
+"""frazil.pydantic with Pydantic, without a web framework."""
 
 import copy
 import decimal
@@ -59,7 +59,7 @@ def test_a_default_factory(factory):
 
 @TYPES
 @pytest.mark.parametrize("strict", [False, True], ids=["lax", "strict"])
-def test_what_is_an_id(type_, strict):
+def test_values_that_are_ids(type_, strict):
     adapter = TypeAdapter(Annotated[type_, Field(strict=strict)])
     for id in 0, 1, 2**53 - 1, 2**53 + 1, ID, LARGEST:
         assert adapter.validate_python(str(id)) == adapter.validate_json(f'"{id}"') == id
@@ -104,7 +104,7 @@ def test_what_is_an_id(type_, strict):
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_what_is_no_id_is_refused_with_the_reason(type_, strict, value, says):
+def test_values_that_are_not_ids_are_refused_with_the_reason(type_, strict, value, says):
     assert says in why(TypeAdapter(Annotated[type_, Field(strict=strict)]).validate_python, value)
 
 
@@ -125,7 +125,7 @@ def test_what_is_no_id_is_refused_with_the_reason(type_, strict, value, says):
         ("{}", "not dict"),
     ],
 )
-def test_what_is_no_id_in_json(type_, text, says):
+def test_json_that_is_not_an_id(type_, text, says):
     assert says in why(TypeAdapter(type_).validate_json, text)
 
 
@@ -153,11 +153,11 @@ def test_a_dump_is_good_for_another_model():
     for again in given, dump, pickle.loads(pickle.dumps(dump)), copy.deepcopy(given), given.model_dump(mode="json"):
         assert Given.model_validate(again) == given
     assert Made(own=IDS.next(), **dump).tags == [LARGEST, 7] and Given(id=given.id).id == ID
-    # It is an int to all others, and what is computed of it is not known to be exact.
+    # For all other libraries it is an int. A number computed from it may not be exact.
     assert json.dumps(dump["tags"]) == f"[{LARGEST}, 7]" and f"{given.id} {given.id!r}" == f"{ID} {ID}"
     assert frazil.format_id(given.id, "hex") == frazil.format_id(ID, "hex") and IDS.layout.decode(given.id) == IDS.layout.decode(ID)
     assert "JavaScript rounds" in why(TypeAdapter(SnowflakeIdIn).validate_python, given.id + 1)
-    # No driver sees a type that it may not know.
+    # Drivers get a plain int, because they may not know the type.
     assert type(SnowflakeType().process_bind_param(given.id, None)) is int
 
 
@@ -197,7 +197,7 @@ def test_the_json_schema_is_a_string_in_both_directions(type_, mode):
     assert schema["pattern"] in json.dumps(properties["by_id"])
 
 
-def test_a_schema_that_is_changed_changes_no_other():
+def test_a_change_of_one_schema_changes_no_other():
     TypeAdapter(SnowflakeId).json_schema()["pattern"] = "changed"
     TypeAdapter(SnowflakeId).json_schema()["examples"].append("changed")
     assert "changed" not in str(TypeAdapter(SnowflakeId).json_schema())
@@ -249,7 +249,7 @@ def test_strict_and_frozen_models_and_assignments():
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_what_was_not_validated_is_no_string_of_an_id():
+def test_a_value_that_was_not_validated_is_not_written_as_an_id():
     assert Item.model_construct(id=1.5e18).model_dump_json(include={"id"}) != '{"id":"1.5e+18"}'
 
 

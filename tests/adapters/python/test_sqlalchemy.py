@@ -73,7 +73,7 @@ def user_and_item(base, default=IDS):
 
 
 def refusal(call):
-    """Returns frazil's error for a statement that SQLAlchemy gave up."""
+    """Returns frazil's error for a statement that SQLAlchemy refuses."""
     with pytest.raises(StatementError) as refused:
         call()
     assert isinstance(refused.value.orig, frazil.FrazilError), refused.value
@@ -125,7 +125,7 @@ def test_a_thousand_rows_are_one_statement_that_returns_nothing(engine, way, def
     assert [row.name for row in rows] == [str(n) for n in range(1000)]
 
 
-def test_what_the_database_fills_in_beside_the_key_comes_back_to_its_own_row(engine, database):
+def test_values_that_the_database_fills_in_return_to_their_own_rows(engine, database):
     Base = base()
 
     class Item(Base):
@@ -241,7 +241,7 @@ def test_without_a_default_a_row_needs_its_id(engine):
         assert session.scalar(select(func.count(Item.id))) == 1
 
 
-def test_null_that_is_asked_for_is_no_id(engine):
+def test_an_explicit_null_is_not_replaced_by_an_id(engine):
     User, _ = user_and_item(base())
     User.metadata.create_all(engine)
     with Session(engine) as session:
@@ -259,7 +259,7 @@ def test_autoincrement_is_refused():
 
 
 def test_SPEC_of_a_default_that_is_called_once():
-    """`default=ids.next()` is one ID for all rows; a reference to a row that a person has numbered is not."""
+    """`default=ids.next()` gives all rows one ID. A default that refers to a manually numbered row is allowed."""
     made, metadata = IDS.next(), MetaData()
     for options in ({"primary_key": True}, {"unique": True}, {}):
         with pytest.raises(frazil.errors.SpecError, match=rf"default={made} on column id is one ID for all rows: write default=ids"):
@@ -297,7 +297,7 @@ def test_SPEC_of_a_default_that_is_called_once():
     ],
     ids=repr,
 )
-def test_what_is_no_id_is_refused_before_it_is_sent(engine, value, error):
+def test_values_that_are_not_ids_are_refused_before_they_are_sent(engine, value, error):
     User, _ = user_and_item(base())
     User.metadata.create_all(engine)
     with Session(engine) as session, sql.statements(engine) as sent:
@@ -321,11 +321,11 @@ def test_integers_of_other_types_are_integers(engine):
         session.execute(insert(User), [{"id": numpy.int64(LARGEST), "name": "a"}])
         for same in (numpy.uint64(LARGEST), decimal.Decimal(LARGEST), decimal.Decimal(f"{LARGEST}.00")):
             assert session.scalars(select(User.name).where(User.id == same)).all() == ["a"]
-    # Not every driver knows the types of numpy.
+    # Not every driver knows NumPy's types.
     assert type(SnowflakeType().process_bind_param(numpy.int64(5), engine.dialect)) is int
 
 
-def test_what_a_driver_returns(engine, database):
+def test_values_that_a_driver_returns(engine, database):
     def returned(expression):
         with engine.connect() as connection:
             return connection.execute(select(literal_column(expression, SnowflakeType))).scalar()
@@ -410,7 +410,7 @@ NARROW = {
 }
 
 
-def test_columns_that_are_too_narrow_are_found_and_the_mend_mends(engine, database):
+def test_narrow_columns_are_found_and_the_printed_statement_widens_them(engine, database):
     metadata = MetaData()
     Table("item", metadata, Column("id", SnowflakeType, primary_key=True, default=IDS), Column("parent_id", Integer, ForeignKey("item.id")))
     Table("missing", metadata, Column("id", SnowflakeType, primary_key=True))
@@ -447,7 +447,7 @@ def test_columns_that_are_wide_enough_pass(engine, database):
             connection.execute(text("DROP TABLE item"))
 
 
-def test_the_mend_of_a_column_is_quoted(engine, database):
+def test_the_remedy_for_a_column_is_quoted(engine, database):
     metadata = MetaData()
     Table("order", metadata, Column("select", SnowflakeType, primary_key=True))
     quote = "`" if database == "mariadb" else '"'
@@ -502,7 +502,7 @@ def test_literals_and_merged_rows(engine):
     assert str(literal(5, SnowflakeType).compile(compile_kwargs={"literal_binds": True})) == "5"
 
 
-def test_tables_that_are_there(engine):
+def test_existing_tables(engine):
     User, _ = user_and_item(base())
     User.metadata.create_all(engine)
     table = Table("user_", MetaData(), Column("id", SnowflakeType, primary_key=True, default=IDS), autoload_with=engine)
@@ -545,7 +545,7 @@ def test_async_engines(database, driver, tmp_path):
 
 
 def test_a_default_holds_up_no_loop(tmp_path):
-    # Four IDs an hour: the fifth would wait for the next hour.
+    # With four IDs an hour, the fifth would wait for the next hour.
     few = frazil.Snowflake(layout="time:31@1h node:10 sequence:2 epoch:2025-01-01", store="memory", namespace="few", exhausted="wait:5h")
     User, _ = user_and_item(base(), few)
 
@@ -558,7 +558,7 @@ def test_a_default_holds_up_no_loop(tmp_path):
             with pytest.raises(frazil.errors.WouldBlockError) as refused:
                 await session.flush()
         assert refused.value.retry_after > 0
-        # IDs that were waited for beforehand need no default.
+        # IDs that the program has awaited beforehand need no default.
         ready = await IDS.abatch(5)
         async with AsyncSession(engine) as session:
             session.add_all([User(id=id, name="") for id in ready])

@@ -1,4 +1,4 @@
-"""The adapters' types, under mypy's strict mode, beside those of the frameworks' current versions."""
+"""The adapters' types in mypy's strict mode, with the types of the frameworks' current versions."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.skipif(sys.prefix.endswith("oldest"), reason="the types are those of the current versions")
 def test_types(tmp_path):
     package = Path(frazil.__file__).parent
-    # Beside what is installed, and not within it, where mypy looks at nothing.
+    # A link outside the installed packages, because mypy does not check those.
     (tmp_path / "frazil").symlink_to(package)
     usage = ["typed_usage.py", "typed_usage_django.py"]
     for name in usage:
@@ -20,7 +20,7 @@ def test_types(tmp_path):
         "frazil/django",
         *(f"frazil/{name}.py" for name in ("_exact", "_ranges", "numpy", "pandas", "polars", "pydantic", "sqlalchemy")),
     ]
-    # pandas has no types of its own.
+    # pandas ships no types.
     command = [sys.executable, "-m", "mypy", "--strict", "--disable-error-code=import-untyped", *modules, *usage]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""The frameworks of docs/python-web.md, with each program as it stands on the page."""
+"""The programs of docs/python-web.md, unchanged."""
 
 import importlib
 import re
@@ -33,15 +33,15 @@ def test_litestar(program):
         assert client.post("/orders", json={"item": "bulb", "replaces_id": int(order["id"])}).status_code == 400
         assert client.get(f"/orders/{ID}").status_code == 404
         for text in "007", "1e18", "5.0", "-1", "9223372036854775808":
-            told = client.get(f"/orders/{text}")
-            assert told.status_code == 400 and "is not an ID in decimal" in told.json()["detail"], text
+            response = client.get(f"/orders/{text}")
+            assert response.status_code == 400 and "is not an ID in decimal" in response.json()["detail"], text
     schemas = app.openapi_schema.to_schema()
     assert schemas["components"]["schemas"]["Order"]["properties"]["id"]["type"] == "string"
     assert schemas["paths"]["/orders/{order_id}"]["get"]["parameters"][0]["schema"]["type"] == "string"
 
 
-def test_litestar_does_not_ask_pydantic_for_parameters(program):
-    """The warning of the page holds."""
+def test_litestar_uses_no_pydantic_for_path_parameters(program):
+    """The page's warning is true."""
     litestar = pytest.importorskip("litestar")
     from frazil.pydantic import SnowflakeId
     from litestar.params import FromPath

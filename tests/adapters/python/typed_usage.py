@@ -1,4 +1,4 @@
-"""A program with the adapters that mypy must accept; a line with an ignore must not pass."""
+"""A program with the adapters that mypy must accept. A line with an ignore must fail."""
 
 from datetime import UTC, datetime
 from typing import Any, assert_type

@@ -1,4 +1,4 @@
-"""A program with frazil.django for mypy, beside Django's stubs."""
+"""A program with frazil.django for mypy, with Django's stubs."""
 
 import datetime
 from typing import assert_type

@@ -1,4 +1,4 @@
-// What each of 25 files of a test runner does with `frazil`, which it has loaded in a realm of its own; `reset` loads it once more.
+// The tests in each of a runner's 25 files. The runner has loaded `frazil` in another realm; `reset` loads it again.
 const SLOW = 'layout="time:38@100ms node:10 sequence:4 epoch:2025-01-01" start=zero exhausted=wait detached=true'
 const ids = new frazil.Snowflake('twitter', { datacenter: 1, worker: 7, maxWaitMs: 10000 })
 
@@ -45,7 +45,7 @@ test('methods are replaced', () => {
   expect(ids.next()).not.toBe('7')
 })
 
-test('a store, of which a number is not given back', async () => {
+test('a store whose number is not released', async () => {
   const leased = await frazil.Snowflake.open('standard', { store: 'memory' })
   expect(leased.lease.bound).toBeInstanceOf(Date)
   await leased.nextAsync()

@@ -1,4 +1,4 @@
-// One line of JSON for each file: what failed, and the heap behind it.
+// Prints one line of JSON for each file: the failures, and the heap after it.
 export default class {
   onTestModuleEnd(module) {
     const tests = [...module.children.allTests()]

@@ -1,4 +1,4 @@
-// frazil/lite has the addon's types where it has its names.
+// The names that frazil/lite shares with the addon have the same types.
 import * as frazil from 'frazil'
 import { FrazilError, Layout, compareIds, formatId, isId, parseId } from 'frazil/lite'
 import type { Composition, ErrorCode, IdLike, Instant, Parts, PresetFields, TextFormat } from 'frazil/lite'
@@ -17,8 +17,8 @@ export const same: [
   Same<Parts<'twitter'>, frazil.Parts<'twitter'>>,
 ] = [true, true, true, true, true, true, true, true, true, true]
 
-// One for the other, both ways.
-export const layouts: [frazil.Layout, Layout] = [new Layout('twitter'), new frazil.Layout('twitter')]
+// The two layouts are interchangeable, except that only the addon's has columns.
+export const layouts: [Omit<frazil.Layout, 'decodeMany' | 'composeMany'>, Layout] = [new Layout('twitter'), new frazil.Layout('twitter')]
 export const parts = (own: Parts, other: frazil.Parts): [frazil.Parts, Parts] => [own, other]
 export const compositions = (own: Composition, other: frazil.Composition): [frazil.Composition, Composition] => [own, other]
 
@@ -32,12 +32,12 @@ function use(id: IdLike): number {
 }
 
 export const worker: number = new Layout('twitter').decode('1').worker
-// @ts-expect-error: of another preset
+// @ts-expect-error: another preset's part
 new Layout('twitter').decode('1').machine
 
-// @ts-expect-error: frazil makes them
+// @ts-expect-error: only frazil makes errors
 new FrazilError('ID_INVALID', 'no')
-// @ts-expect-error: an ID's order needs both
+// @ts-expect-error: a comparison needs two IDs
 compareIds('1')
 // @ts-expect-error: the format is one of four
 formatId('1', 'base64')

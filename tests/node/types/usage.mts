@@ -1,9 +1,9 @@
-// Every declaration in use; each line under @ts-expect-error must not compile.
+// Uses every declaration. Each line under @ts-expect-error must not compile.
 import { Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, compareIds, errors, formatId, parseId, version } from 'frazil'
 import { parseUuid, uuid4, uuid7, uuidTime } from 'frazil/uuid'
 import { decodeObjectId, maxObjectId, minObjectId, objectId } from 'frazil/objectid'
 import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil/uuid'
-import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, SnowflakeOptions, Parts, TextFormat } from 'frazil'
+import type { Column, Columns, Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, SnowflakeOptions, Parts, TextFormat } from 'frazil'
 import { closeOnSigterm } from 'frazil'
 import whole from 'frazil'
 import type { ObjectIdParts } from 'frazil/objectid'
@@ -82,6 +82,12 @@ const rounded: boolean = parts.looksRounded
 const field = parts['worker']
 const composition: Composition = { time: new Date(), sequence: 0, worker: 1, datacenter: 1n }
 const composed: string = layout.compose(composition)
+const idColumn = new BigInt64Array(2)
+const columns: Columns<Column> = layout.decodeMany(idColumn)
+const worker64: BigInt64Array | undefined = columns['worker']
+const someColumns: { time: BigInt64Array, tick: BigInt64Array } = layout.decodeMany(new BigUint64Array(2), { fields: ['time', 'tick'] })
+const reused: BigInt64Array | BigUint64Array = layout.decodeMany(idColumn, { out: { time: idColumn } }).time
+const composedMany: BigInt64Array = layout.composeMany({ time: idColumn, sequence: idColumn, datacenter: idColumn, worker: new BigUint64Array(2) })
 const bounds: string[] = [layout.minId(0), layout.maxId(new Date())]
 const same: boolean = layout.equals(new Layout(`${layout}`))
 const numbers: number[] = [layout.idsPerSecond, layout.sequenceBits, layout.tickMs, layout.timeBits, ...Object.values(layout.fieldBits)]
@@ -111,11 +117,11 @@ export const version7 = (given: unknown): number => isUuid(given) ? uuidVersion(
 
 // @ts-expect-error: a number is not a spec
 new Snowflake(7)
-// @ts-expect-error: one of its three kinds is opened
+// @ts-expect-error: Numbers is abstract
 new Numbers()
 // @ts-expect-error: a segment's tag is its spec's first word
 new Segment()
-// @ts-expect-error: and those of tickets
+// @ts-expect-error: the tag of tickets is the first word of their spec
 Tickets.open(undefined, { store: 'memory' })
 // @ts-expect-error: a segment has no layout
 orders.layout
@@ -125,17 +131,25 @@ new Segment('orders', { node: 7 })
 new Snowflake('standard', { store: ['memory'] })
 // @ts-expect-error: IDs are strings
 const wrong: number = ids.next()
-// @ts-expect-error: another buffer
+// @ts-expect-error: the wrong kind of buffer
 ids.fill(new Float64Array(1))
+// @ts-expect-error: an array of strings is no column
+layout.decodeMany(['1'])
+// @ts-expect-error: the time is missing
+layout.composeMany({ sequence: idColumn })
+// @ts-expect-error: the preset has no such column
+new Layout('twitter').decodeMany(idColumn, { fields: ['node'] })
+// @ts-expect-error: the preset's worker is missing
+new Layout('twitter').composeMany({ time: idColumn, sequence: idColumn, datacenter: idColumn })
 // @ts-expect-error: no such form
 ids.text('base64')
-// @ts-expect-error: a lease is read
+// @ts-expect-error: a lease is read-only
 lease!.node = 1
 // @ts-expect-error: an error has a code
 new FrazilError()
-// @ts-expect-error: one of the table's
+// @ts-expect-error: the code must be one of the table
 new FrazilError('NO_SUCH')
-// @ts-expect-error: and says no more than errors do
+// @ts-expect-error: an error has no other properties
 new FrazilError('SPEC', 'no', { retry: 5 })
 // @ts-expect-error: the table is not to be changed
 errors.push()
@@ -168,11 +182,11 @@ export const promised = [
   Segment.open('orders', { store: 'memory', signal }), Buffered.open('standard', { node: 1, maxWaitMs: 5, signal }),
 ]
 export const takenBack: () => void = closeOnSigterm()
-// @ts-expect-error A call in place takes no signal.
+// @ts-expect-error A synchronous call takes no signal.
 ids.next({ signal })
 // @ts-expect-error A time-out is a number.
 ids.nextAsync({ maxWaitMs: '5' })
-// @ts-expect-error That is no signal.
+// @ts-expect-error A text is not a signal.
 ids.nextAsync({ signal: 'abort' })
 
 // Errors for tests.

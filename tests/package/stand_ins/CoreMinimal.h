@@ -1,4 +1,4 @@
-// What the guide's code uses of Unreal, with its types: enough to compile and run it.
+// The part of Unreal that the guide's code needs to compile and run.
 #pragma once
 #include <cstdio>
 
@@ -10,7 +10,7 @@ using int64 = long long;
 #define THIRD_PARTY_INCLUDES_START
 #define THIRD_PARTY_INCLUDES_END
 #define TEXT(text) text
-// Unreal's log is not printf: %hs is its name for a char string.
+// Unreal's log is not printf: it writes a char string by %hs.
 #define UE_LOG(category, level, format, what) std::fprintf(stderr, "%s\n", what)
-// A macro of Unreal's that a header which is not careful trips over.
+// Unreal defines this macro, which breaks careless headers.
 #define check(condition) static_cast<void>(condition)

@@ -26,9 +26,9 @@ const selected: User = { id: '1', invitedBy: null, team: '2', big: 3n, name: 'a'
 const inserted: NewUser = { team: '2', name: 'a' }
 // @ts-expect-error a reference has no default
 const teamless: NewUser = { name: 'a' }
-// @ts-expect-error an ID is no number
+// @ts-expect-error an ID is not a number
 const numbered: NewUser = { id: 1, team: '2', name: 'a' }
-// @ts-expect-error nor a BigInt in the mode of strings
+// @ts-expect-error in the mode of strings, an ID is not a BigInt
 const mixed: NewUser = { id: 1n, team: '2', name: 'a' }
 // @ts-expect-error there is no such mode
 snowflake('id', { mode: 'number' })
@@ -39,7 +39,7 @@ const db = drizzle('postgresql://localhost/app', { schema: { users } })
 const [row] = await db.insert(users).values(inserted).returning({ id: users.id })
 row?.id.padStart(19)
 await db.select().from(users).where(eq(users.id, '1'))
-// @ts-expect-error no number in a condition
+// @ts-expect-error a condition takes no number
 await db.select().from(users).where(eq(users.id, 1))
 
 const m = mysqlTable('m', { id: mysqlSnowflake('id', { ids }).primaryKey(), other: mysqlSnowflake('other', { mode: 'bigint' }) })

@@ -19,7 +19,7 @@ await prisma.$transaction(async tx => tx.user.createMany({ data: [{ name: 'a' },
 const chained = prisma.$extends({ model: { user: { hello: () => 'hello' } } })
 chained.user.hello().length
 base.$extends(snowflakes(Snowflake.open('standard'), { models: { User: 'id' } }))
-// @ts-expect-error a model is named with its field
+// @ts-expect-error models need their fields
 snowflakes(ids, { models: ['User'] })
 // @ts-expect-error there is no such model
 prisma.nobody
@@ -29,7 +29,7 @@ class User {
   @PrimarySnowflakeColumn({ comment: 'a key' }) id!: string
   @SnowflakeColumn({ nullable: true }) invitedBy!: string | null
 }
-// @ts-expect-error the type is given
+// @ts-expect-error the type is fixed
 PrimarySnowflakeColumn({ type: 'int' })
 const Note = new EntitySchema<{ id: string; about: string }>({ name: 'Note', columns: { id: { ...snowflakeColumn, primary: true }, about: snowflakeColumn } })
 new DataSource({ type: 'better-sqlite3', database: 'app.db', entities: [User, Note], subscribers: [snowflakeSubscriber(() => ids)], prepareDatabase: exactIntegers })
@@ -44,6 +44,6 @@ document?._id?.padStart(19)
 
 const database: Database.Database = exactIntegers(new Database(':memory:'))
 const parsed: unknown = parseJson(JSON.stringify({ id }, jsonReplacer))
-// @ts-expect-error no generator
+// @ts-expect-error not a generator
 snowflakeSubscriber({})
 void [book, database, parsed]

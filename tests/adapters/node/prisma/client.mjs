@@ -1,4 +1,4 @@
-// Prisma Clients for the three databases, generated as a user generates them, and the tables that Prisma's migrations make.
+// Prisma Clients for the three databases, generated as by a user, and the tables of Prisma's migrations.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -9,17 +9,17 @@ import { migrationOf } from './schema-engine.mjs'
 const require = createRequire(import.meta.url)
 const [models, lists] = ['models.prisma', 'lists.prisma'].map(file => readFileSync(new URL(file, import.meta.url), 'utf8'))
 
-/** A schema for a provider; `more` has models that not every database can have. */
+/** Returns a schema for a provider. `more` has models that not every database supports. */
 function schemaOf(provider, url = '', more = provider === 'postgresql' ? lists : '') {
   const generator = 'generator client {\n  provider   = "prisma-client"\n  output     = "./client"\n  engineType = "client"\n}'
   return `${generator}\n\ndatasource db {\n  provider = "${provider}"${url}\n}\n\n${models}\n${more}`
 }
 
-/** Runs `prisma generate`, which needs no engine, and would download one all the same. */
+/** Runs `prisma generate` with dummy engines, because it would download engines that it does not need. */
 export async function generate(provider) {
   const folder = new URL(`generated/${versions}-${provider}/`, import.meta.url)
   mkdirSync(folder, { recursive: true })
-  // Version 6 wants a URL, which driver adapters do not use.
+  // Version 6 requires a URL, even though driver adapters do not use it.
   const url = versions === 'oldest' ? `\n  url      = "${provider === 'sqlite' ? 'file:' : `${provider}://`}unused"` : ''
   writeFileSync(new URL('schema.prisma', folder), schemaOf(provider, url))
   const command = require.resolve(versions === 'oldest' ? 'prisma-oldest/build/index.js' : 'prisma/build/index.js')
@@ -45,7 +45,7 @@ const adapters = {
   },
 }
 
-/** Prisma's WebAssembly engine knows no MySQL; this is PostgreSQL's, in its words. */
+/** Returns the statements that make the tables. Prisma's WebAssembly engine does not know MySQL, so PostgreSQL's are translated. */
 async function tables(provider) {
   if (provider !== 'mysql') {
     return migrationOf(schemaOf(provider), await adapters[provider]())
@@ -54,12 +54,12 @@ async function tables(provider) {
   return text.replace(/CREATE SCHEMA.*/, '').replaceAll('"', '`').replaceAll('TEXT', 'VARCHAR(191)').replaceAll('JSONB', 'JSON').replaceAll('SERIAL', 'INT AUTO_INCREMENT')
 }
 
-/** A client on empty tables, and the statements that made them. */
+/** Opens a client on empty tables, and returns it with the statements that made them. */
 export async function open(provider) {
   const { PrismaClient } = await generate(provider)
   const client = new PrismaClient({ adapter: await adapters[provider]() })
   const made = await tables(provider)
-  // Those that refer to others come last.
+  // Reversed, because tables that refer to others come last.
   for (const [, table] of [...made.matchAll(/CREATE TABLE (\S+)/g)].reverse()) {
     await client.$executeRawUnsafe(`DROP TABLE IF EXISTS ${table}${provider === 'postgresql' ? ' CASCADE' : ''}`)
   }

@@ -1,4 +1,4 @@
-// Prisma's own migrations without its engine's binary, which its command downloads: the same engine in WebAssembly.
+// Prisma's own migrations, with its engine in WebAssembly instead of the binary that its command would download.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils'
@@ -14,7 +14,7 @@ async function load() {
   instance.exports.__wbindgen_start()
 }
 
-/** The statements by which `prisma migrate` makes the tables of a schema. */
+/** Returns the statements by which `prisma migrate` makes the tables of a schema. */
 export async function migrationOf(schema, adapter) {
   await (loaded ??= load())
   const schemaEngine = await engine.SchemaEngine.new({ datamodels: [['schema.prisma', schema]] }, () => {}, bindMigrationAwareSqlAdapterFactory(adapter))

@@ -8,7 +8,7 @@ import { versions } from '../versions.mjs'
 import { throughEveryValidator } from '../validators.mjs'
 import { open } from './client.mjs'
 
-// Three IDs that one double stands for.
+// Three IDs that round to the same double.
 const NEIGHBOURS = [1801439850948198401n, 1801439850948198402n, 1801439850948198403n]
 const ids = new Snowflake('twitter', { datacenter: 1, worker: 7, detached: true })
 
@@ -21,7 +21,7 @@ function refused(code, ...says) {
   }
 }
 
-/** A generator that counts how it is asked. */
+/** Returns a generator that records the size of each request. */
 function counting() {
   const asked = []
   return { asked, next: () => assert.fail(), nextAsync: () => assert.fail(), batchAsync(count) {
@@ -61,7 +61,7 @@ export function suite(provider) {
       for (const note of [await prisma.note.create(), await prisma.note.create({}), await prisma.note.create({ data: {} })]) {
         assert.ok(isNew(note.id))
       }
-      // A key without @default(dbgenerated()).
+      // Tag's key has no @default(dbgenerated()).
       assert.ok(isNew((await prisma.tag.create({ data: { text: 'a tag' } })).id))
     })
 
@@ -109,7 +109,7 @@ export function suite(provider) {
       const include = { profile: true, posts: { include: { tags: true, data: true }, orderBy: { title: 'asc' } } }
       const user = await client.user.create({ data, include })
       assert.equal(JSON.stringify(data), text)
-      // The user, the profile, two posts, three tags of which one is there, a datum.
+      // The request covers the user, the profile, two posts, three tags (one exists already) and a datum.
       assert.deepEqual(counted.asked, [8])
       const [first, second] = user.posts
       const aTag = await prisma.tag.findUnique({ where: { text: 'a tag' } })
@@ -144,10 +144,10 @@ export function suite(provider) {
       assert.equal(after.profile.bio, 'second')
       assert.deepEqual(after.posts.map(({ title }) => title), ['a', 'b', 'c'])
       assert.ok(isNew(after.posts[0].data.id) && isNew(after.posts[2].id))
-      // To one, as it is, and behind `data`.
+      // An update of a relation to one row, without and with `data`.
       await prisma.profile.update({ where: { id: profile.id }, data: { user: { update: { posts: { create: { title: 'd' } } } } } })
       await prisma.profile.update({ where: { id: profile.id }, data: { user: { update: { data: { posts: { create: { title: 'e' } } } } } } })
-      // A model with a field `data` is only behind `data` where there is a condition.
+      // If the model has a field `data`, the update is in `data` only if there is a condition.
       const updateTags = update => prisma.datum.update({ where: { id: after.posts[0].data.id }, data: { post: { update } } })
       await updateTags({ tags: { create: { text: 'as it is' } } })
       await updateTags({ where: {}, data: { tags: { create: { text: 'with a condition' } } } })
@@ -174,7 +174,7 @@ export function suite(provider) {
       assert.deepEqual(names(await prisma.user.findMany({ where: { name: { startsWith: 'inner' } } })), ['inner 1', 'inner 2', 'inner 3'])
     })
 
-    test('conditions tell neighbours apart that one double stands for', async () => {
+    test('conditions distinguish IDs that round to the same double', async () => {
       const [first, middle, last] = NEIGHBOURS
       assert.equal(Number(first), Number(last))
       const found = async id => names(await prisma.user.findMany({ where: { id } }))
@@ -215,7 +215,7 @@ export function suite(provider) {
       ]) {
         await assert.rejects(query(), refused('ID_INVALID', `${where}: id=`, 'rounded it', 'BigInt'))
       }
-      // A number that is none of IDs is the user's business.
+      // A number in a field without IDs is passed on unchanged.
       assert.deepEqual(await user.findMany({ where: { credit: 2 ** 60 } }), [])
       assert.ok((await prisma.counter.create({ data: { n: 2 ** 60 } })).n > 2n ** 59n)
       assert.deepEqual(await user.findMany({ where: { id: 123 } }), [])
@@ -230,7 +230,7 @@ export function suite(provider) {
     })
 
     if (provider === 'postgresql') {
-      test('lists: rounded IDs are refused; JSON that the database makes is rounded, where an ID is no text', async () => {
+      test('lists: rounded IDs are refused; JSON that the database makes is rounded, where an ID is not text', async () => {
         const [low, middle, high] = NEIGHBOURS
         const rounded = Number(middle)
         const { guild } = prisma
@@ -247,7 +247,7 @@ export function suite(provider) {
         ]) {
           await assert.rejects(query(), refused('ID_INVALID', 'Guild.members: id=', 'rounded it', 'BigInt'))
         }
-        // As the guide says.
+        // The guide's query.
         const [made] = await prisma.$queryRaw`SELECT json_agg(id ORDER BY id) AS ids, json_agg(id::text ORDER BY id) AS texts FROM frazil_users WHERE id IN (${low}, ${middle})`
         assert.deepEqual(made, { ids: [rounded, rounded], texts: [String(low), String(middle)] })
       })
@@ -256,12 +256,12 @@ export function suite(provider) {
     test('what the extension is not asked about, and what it leaves alone', async () => {
       await assert.rejects(base.user.create({ data: { name: 'not extended' } }))
       await assert.rejects(prisma.$executeRaw`INSERT INTO frazil_users (name) VALUES ('raw')`)
-      // A key of two fields, a key of another type.
+      // A key of two fields, and a key of another type.
       await assert.rejects(prisma.pair.create({ data: { left: 1n } }), /right/)
       assert.equal(typeof (await prisma.counter.create({ data: { n: 1 } })).id, 'number')
-      // Prisma.skip, which clients have that are generated with strictUndefinedChecks.
+      // Clients that are generated with strictUndefinedChecks have Prisma.skip.
       await prisma.user.create({ data: { name: 'skipped', posts: skip } })
-      // Version 6 shows extensions a copy of the arguments, in which skip is an empty object.
+      // Version 6 passes extensions a copy of the arguments, in which skip is an empty object.
       if (versions === 'current') {
         const counted = counting()
         const data = { name: 'skipped inside', profile: { create: skip }, posts: { create: skip, createMany: skip } }
@@ -276,11 +276,11 @@ export function suite(provider) {
       assert.ok(isNew((await client.tag.create({ data: { text: 'named' } })).id))
       assert.ok(isNew((await client.pair.create({ data: { right: 1n } })).left))
       await assert.rejects(client.user.create({ data: { name: 'not named' } }))
-      assert.throws(() => base.$extends(snowflakes(ids, { models: { Users: 'id' } })), refused('OUT_OF_RANGE', '"Users" is no model', 'User, Profile'))
-      assert.throws(() => base.$extends(snowflakes(ids, { models: { Counter: 'id' } })), refused('OUT_OF_RANGE', 'Counter.id is no BigInt', 'there are: n'))
+      assert.throws(() => base.$extends(snowflakes(ids, { models: { Users: 'id' } })), refused('OUT_OF_RANGE', '"Users" is not a model', 'User, Profile'))
+      assert.throws(() => base.$extends(snowflakes(ids, { models: { Counter: 'id' } })), refused('OUT_OF_RANGE', 'Counter.id is not a BigInt', 'use one of n'))
       assert.throws(() => base.$extends(snowflakes(ids, { models: {} })), refused('OUT_OF_RANGE', 'id BigInt @id @default(dbgenerated())'))
       assert.throws(() => snowflakes(ids, { model: {} }), refused('UNKNOWN_KEY', '"model"'))
-      assert.throws(() => snowflakes(ids)({}), refused('WRONG_TYPE', 'no Prisma Client'))
+      assert.throws(() => snowflakes(ids)({}), refused('WRONG_TYPE', 'cannot read the schema'))
       assert.throws(() => snowflakes('ids'), refused('WRONG_TYPE', 'ids is a string'))
     })
 

@@ -1,16 +1,16 @@
-// Uses the package, and prints what it saw: the same in each runtime.
+// Uses the package, and prints the results, which are equal in each runtime.
 const { join } = require('node:path')
 
 module.exports = async function body({ FrazilError, Snowflake }, { snowflakeId }, { Worker }) {
   const ids = await Snowflake.open('standard', { store: 'local' })
   const made = [ids.next(), ...ids.batch(1000), await ids.nextAsync(), ...await ids.batchAsync(10_000)]
 
-  // A thread leases from the same process.
+  // A thread of the same process leases.
   const worker = new Worker(join(__dirname, 'worker.cjs'))
   const fromWorker = await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
   made.push(...fromWorker)
 
-  // Two IDs a second: the third waits, off the event loop.
+  // At two IDs a second, the third one waits, without blocking the event loop.
   const slow = await Snowflake.open('exhausted=wait:30s', { layout: 'time:31@1s node:31 sequence:1 epoch:2025-01-01', node: 1, detached: true })
   let turns = 0
   const timer = setInterval(() => { turns++ }, 5)

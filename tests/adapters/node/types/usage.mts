@@ -30,7 +30,7 @@ schema({ as: 'number' })
 // @ts-expect-error: no such option
 schema({ store: 'local' })
 const result = schema({ as: 'bigint' })['~standard'].validate('5')
-export const told: string | bigint = result.issues ? result.issues.map(issue => issue.message).join() : result.value
+export const outcome: string | bigint = result.issues ? result.issues.map(issue => issue.message).join() : result.value
 
 // ArkType and Ajv.
 const Order = type({ id: schema(), customer: schema({ as: 'bigint' }) })
@@ -54,7 +54,7 @@ await app.register(frazilPlugin)
 await app.register(frazilPlugin, { name: 'orders', open: () => Segment.open('orders', { store: 'local' }) })
 const given: FrazilPluginOptions = { spec: 'twitter datacenter=1 worker=2' }
 await app.register(frazilPlugin, given)
-// @ts-expect-error: that goes into spec, or into options
+// @ts-expect-error: a store belongs into spec or options
 app.register(frazilPlugin, { store: 'local' })
 app.get<{ Params: { id: string } }>('/:id', { schema: { params: { type: 'object', properties: { id: idJsonSchema } } } }, async request => {
   const ids: Snowflake = app.ids
@@ -94,7 +94,7 @@ const photos: FrazilModuleOptions = { name: 'photos', spec: 'standard node=2' }
   providers: [{ provide: 'first', inject: [getIdsToken('photos'), getIdsToken()], useFactory: (ids: Snowflake) => ids.next() }],
 })
 export class AppModule {}
-// @ts-expect-error: that goes into spec, or into options
+// @ts-expect-error: a store belongs into spec or options
 FrazilModule.forRoot({ store: 'local' })
 // @ts-expect-error: forRoot takes a spec line
 FrazilModule.forRootAsync('standard')

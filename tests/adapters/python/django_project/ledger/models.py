@@ -1,4 +1,4 @@
-"""An application that had counters, and moves: its first migration has AutoField and BigAutoField."""
+"""An application that moves from counters to IDs. Its first migration has AutoField and BigAutoField."""
 
 from django.db import models
 from frazil.django import SnowflakeAutoField

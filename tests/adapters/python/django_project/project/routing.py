@@ -1,4 +1,4 @@
-"""All queries go to one database at a time."""
+"""A router that sends all queries to one database at a time."""
 
 import os
 

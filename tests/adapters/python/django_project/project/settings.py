@@ -1,4 +1,4 @@
-"""A shop with SQLite, PostgreSQL and MariaDB; SHOP_FOLDER is where it keeps its files, SHOP_ALIAS the database that it uses."""
+"""A shop with SQLite, PostgreSQL and MariaDB. SHOP_FOLDER is the folder of its files, SHOP_ALIAS the database that it uses."""
 
 import os
 from urllib.parse import urlsplit

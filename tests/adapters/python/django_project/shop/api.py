@@ -1,4 +1,4 @@
-"""The shop in django-ninja, with the IDs that its ModelSchemas make of the keys."""
+"""The shop in django-ninja, whose ModelSchemas show keys as IDs."""
 
 from frazil.pydantic import SnowflakeId
 from ninja import ModelSchema, NinjaAPI, Schema

@@ -15,7 +15,7 @@ class Profile(models.Model):
 
 
 class Named(models.Model):
-    """Abstract, with a key of its own."""
+    """An abstract model with its own key."""
 
     number = SnowflakeAutoField(primary_key=True)
     name = models.CharField(max_length=100, unique=True)
@@ -49,7 +49,7 @@ class Item(models.Model):
 
 
 class Book(Item):
-    """A model with a table of its own."""
+    """A model with its own table."""
 
     pages = models.IntegerField(default=0)
 

@@ -1,4 +1,4 @@
-"""Django's own test classes with such keys; test_django.py runs this by `manage.py test`."""
+"""Django's own test classes with IDs as keys. test_django.py runs them by `manage.py test`."""
 
 from django.db import transaction
 from django.test import TestCase, TransactionTestCase
@@ -23,7 +23,7 @@ class Data(TestCase):
 
 
 class Sequences(TransactionTestCase):
-    # It resets every sequence of the database, of which these tables have none.
+    # TransactionTestCase resets every sequence of the database. These tables have none.
     reset_sequences = True
 
     def test_one(self):

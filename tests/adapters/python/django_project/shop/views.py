@@ -15,7 +15,7 @@ def item(request, id):
 
 
 def mint(request, count):
-    """Inserts rows, half of them by themselves, and says what keys they got and in which process."""
+    """Inserts rows, half of them one at a time. Returns their keys and the process ID."""
     try:
         return JsonResponse({"pid": os.getpid(), "ids": insert(count)}, encoder=SnowflakeJSONEncoder)
     except FrazilError as error:
