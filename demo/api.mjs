@@ -18,7 +18,7 @@ async function handle(request) {
   if (request.method === 'POST' && request.url === '/notes') {
     const { text } = await body(request)
     const id = ids.next() // a string: JSON carries it to every client unrounded
-    writeSync(out, `${id}\n`) // before anybody sees it: the demo kills this process
+    writeSync(out, `${id}\n`) // before the client sees it, because the demo kills this process
     notes.set(id, text)
     return [201, { id }]
   }
@@ -42,7 +42,7 @@ const server = createServer(async (request, response) => {
   try {
     ;[status, answer] = await handle(request)
   } catch (error) {
-    // A clock that went back, a tick that is used up: the client may come again.
+    // The clock went back, or a tick is used up: the client may retry.
     if (error instanceof FrazilError && error.retryAfterMs !== undefined) {
       ;[status, answer] = [503, { error: error.code, retryAfterMs: error.retryAfterMs }]
     }
@@ -82,6 +82,6 @@ const seconds = (performance.now() - begin) / 1000
 server.close()
 server.closeAllConnections?.()
 const { spec } = ids
-ids.close() // gives the node number back
+ids.close() // releases the node number
 const note = `${CLIENTS} HTTP clients, one ID per POST; slowest answer ${slowest.toFixed(1)} ms`
-console.log(JSON.stringify({ language: 'Node', program: 'api', spec, count, seconds: Number(seconds.toFixed(2)), note }))
+console.log(JSON.stringify({ language: 'Node.js', program: 'api', spec, count, seconds: Number(seconds.toFixed(2)), note }))

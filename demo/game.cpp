@@ -1,4 +1,4 @@
-// A game server that gives every item its players pick up an ID of its own, at any number of servers,
+// A game server that gives every item its players pick up its own ID, at any number of servers,
 // without asking anybody. When a raid boss falls, it mints the loot of a whole frame at once.
 //
 // usage: game --seconds S --out FILE
@@ -60,7 +60,7 @@ struct raid {
     std::string refusal;
 };
 
-/// The loot of a whole raid, in one frame: what the credit allows, and never a wait.
+/// The loot of a whole raid, in one frame: as many IDs as the credit allows, without a wait.
 raid drop_loot(const frazil::snowflake &ids, std::vector<std::int64_t> &items) {
     std::vector<std::int64_t> loot(RAID_LOOT);
     raid raid{ids.credit(), loot.size(), 0, ""};
@@ -77,7 +77,7 @@ raid drop_loot(const frazil::snowflake &ids, std::vector<std::int64_t> &items) {
     return raid;
 }
 
-/// How many items claim to come from the future.
+/// The number of items with a time in the future.
 std::size_t count_future(const frazil::snowflake &ids, const std::vector<std::int64_t> &items) {
     const frazil::layout layout = ids.layout();
     const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());

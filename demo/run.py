@@ -1,4 +1,4 @@
-"""Runs the shop, the API and the game server at the same time, kills the API meanwhile, then checks every ID.
+"""Runs the shop, the API and the game server at the same time, kills the API during the run, then checks every ID.
 
 No node number is written anywhere: each process leases one from `store=local`, here a folder that ends with the demo.
 """
@@ -46,35 +46,43 @@ class Demo:
         return f"$ {' '.join(['frazil', *command[1:]])}\n{listing}"
 
     def run(self):
-        """Gives what each program told, and two listings."""
+        """Prints what happens, and returns the result of each program, and two listings."""
         begin = time.monotonic()
+
+        def say(event):
+            print(f"{time.monotonic() - begin:4.1f} s  {event}", flush=True)
+
         for name in PROGRAMS:
             self.start(name, SECONDS)
+        say("shop, api and game start, and each leases a node number")
         time.sleep(KILL)
         api = self.running.pop("api")
         api.kill()
         api.communicate()
+        say("api is killed: kill -9")
         # MT: the plain library takes no lock.
         library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"))
         clock = {"LD_PRELOAD": str(library), "FAKETIME": "-1h", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         self.start("api, again", SECONDS - KILL, **clock)
+        say("api starts again, with its clock an hour back, and leases another number")
         time.sleep(max(0, begin + LOOK - time.monotonic()))
         listings = [self.list_nodes(), self.list_nodes("--namespace", "items")]
-        told = {}
+        results = {}
         for name, process in self.running.items():
             output, _ = process.communicate(timeout=SECONDS + 60)
             if process.returncode != 0:
                 sys.exit(f"{name} failed with status {process.returncode}")
-            told[name] = json.loads(output.strip().splitlines()[-1])
-        killed = told["api, again"] | {"count": None, "seconds": KILL, "note": None}
-        return {"shop": told["shop"], "api": killed, "api, again": told["api, again"], "game": told["game"]}, listings
+            results[name] = json.loads(output.strip().splitlines()[-1])
+        say("all programs have ended: every ID is compared with every other")
+        killed = results["api, again"] | {"count": None, "seconds": KILL, "note": None}
+        return {"shop": results["shop"], "api": killed, "api, again": results["api, again"], "game": results["game"]}, listings
 
-    def check(self, told):
+    def check(self, results):
         """The rows of the table."""
         everything = {}
-        for name, result in told.items():
+        for name, result in results.items():
             layout = frazil.Layout(result["spec"].split()[0])
-            # A kill may end the file within a line, whose ID nobody has seen.
+            # A kill may cut the last line; no client has seen that ID.
             lines = (self.folder / f"{name}.ids").read_text().split("\n")[:-1]
             ids = [int(line) for line in lines]
             assert result["count"] in (None, len(ids)), f"{name} wrote {len(ids)} IDs and says {result['count']}"
@@ -98,15 +106,16 @@ def table(rows):
 
 
 def main():
-    print(f"A Python shop, a Node API and a C++ game server mint for {SECONDS} s at the same time ...\n", flush=True)
+    print(f"A Python shop, a Node.js API and a C++ game server mint for {SECONDS} s at the same time ...\n", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         demo = Demo(folder)
-        told, listings = demo.run()
-        rows = list(demo.check(told))
+        results, listings = demo.run()
+        rows = list(demo.check(results))
+    print()
     table([("program", "language", "spec", "node", "IDs", "IDs/s", "first", "last", "duplicates"), *rows])
     print(f"\nThe store {SECONDS - LOOK} s before the end:\n")
     print("\n".join(listings))
-    print("\n".join(f"{name}: {result['note']}" for name, result in told.items() if result["note"]))
+    print("\n".join(f"{name}: {result['note']}" for name, result in results.items() if result["note"]))
     print(CLOSING.format(kill=KILL, killed=rows[1][3], again=rows[2][3]))
     duplicates = sum(row[-1] for row in rows)
     total = sum(row[4] for row in rows)

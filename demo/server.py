@@ -21,11 +21,11 @@ REFRESH_S = 0.1
 
 
 def ask(*command):
-    """Shows a command and what it prints, which is returned."""
+    """Shows a command and its output, and returns the output."""
     print(f"  {BOLD}$ {shlex.join(command)}{PLAIN}")
-    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-    print("".join(f"  {line}\n" for line in told.splitlines()), flush=True)
-    return told
+    output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    print("".join(f"  {line}\n" for line in output.splitlines()), flush=True)
+    return output
 
 
 def show_what_a_user_gets(ports):
@@ -50,7 +50,7 @@ class Story:
     def line(self, text):
         return f"{time.monotonic() - self.since:6.1f} s  {self.show.total():>9,} IDs  {text}"
 
-    def tell(self, text):
+    def log(self, text):
         with self.lock:
             print(f"{CLEAR}{self.line(text)}", flush=True)
 
@@ -72,8 +72,10 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="frazil-demo-")))
         store = stack.enter_context(servers.start("postgresql"))
-        print("PostgreSQL runs. Three replicas of frazil-server take node numbers and ranges from it, and a balancer stands before them:\n")
-        story.show = show = stack.enter_context(Show(store, folder, say=story.tell))
+        print(
+            "PostgreSQL runs. Three replicas of frazil-server take node numbers and ranges from it, and a balancer distributes requests to them:\n"
+        )
+        story.show = show = stack.enter_context(Show(store, folder, say=story.log))
         show_what_a_user_gets(show.balancer.ports)
         print("Meanwhile six clients ask, in four protocols, and everything around them breaks:\n", flush=True)
         story.since = time.monotonic()
@@ -81,7 +83,7 @@ def main():
         counting.start()
         try:
             show.round()
-            story.tell("all replicas serve; the clients stop")
+            story.log("all replicas serve; the clients stop")
         finally:
             story.over.set()
             counting.join()

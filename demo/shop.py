@@ -1,6 +1,6 @@
 """A shop's back end: threads take orders into SQLite, and every order and order line gets an ID from frazil.
 
-One generator serves all threads. The database sees only integers; the order's ID also tells when it was placed,
+One generator serves all threads. The database sees only integers; the order's ID also contains its time,
 so "the orders of the last second" is a range of the primary key.
 """
 
@@ -30,7 +30,7 @@ CLERKS = 4
 
 
 def connect(path):
-    """A connection of one thread; others may write meanwhile."""
+    """A connection of one thread; others may write at the same time."""
     shop = sqlite3.connect(path, timeout=30, isolation_level=None)
     shop.execute("PRAGMA journal_mode = WAL")
     shop.execute("PRAGMA synchronous = NORMAL")

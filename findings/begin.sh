@@ -1,10 +1,10 @@
-# Common to all findings; to be read by `.`: a temporary folder that is removed at the end, and the comparison.
+# Common to all findings; to be read by `.`. Makes a temporary folder, which is removed at the end, and compares outputs.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# Installs npm packages, without the scripts that they would run.
+# Installs npm packages without running their scripts.
 npm_packages() { # NAME@VERSION...
     printf '{"type": "module"}\n' > package.json
     npm install --silent --no-audit --no-fund --ignore-scripts "$@" > /dev/null
@@ -30,7 +30,7 @@ python_packages() { # NAME==VERSION...
     "$python" -m pip install --quiet --disable-pip-version-check "$@"
 }
 
-# Compares what was seen with what the head of the script describes, and prints both if they differ.
+# Compares the output with the expected text, and prints both if they differ.
 expect() { # FILE WITH WHAT WAS SEEN; the expected text on standard input
     cat > expected
     cat "$1"

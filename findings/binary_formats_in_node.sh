@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A binary format with 64-bit integers does not help where its reader makes a double: two readers, the same nine bytes.
+# A binary format with 64-bit integers does not help if its reader returns a double: two readers differ on the same nine bytes.
 #
 # MessagePack's `int 64` holds an ID exactly. msgpackr 2.1.4 returns a bigint, @msgpack/msgpack 3.1.3 a rounded number, unless
 # `useBigInt64` is set. Amazon Ion holds integers of any size; ion-js 5.2.1 reads the ID, and its `JSON.stringify` prints a

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Node's parsers of command lines turn an ID into a number, and lose its end; one of four keeps the text.
+# Three of four command-line parsers for Node turn an ID into a number, and lose its last digits. One keeps the text.
 #
 # An operator passes an ID as `--id 1541815603606036481`. minimist 1.2.8, mri 1.2.0 and getopts 2.3.0 return the number
-# 1541815603606036500 in JavaScript's shortest digits, which is another ID. No option has to be set for this, and nothing
-# is reported. yargs-parser 22.0.0 keeps the text, because the number is no safe integer.
+# 1541815603606036500 in JavaScript's shortest digits, which is another ID. They do this by default, and report
+# nothing. yargs-parser 22.0.0 keeps the text, because the number is not a safe integer.
 # Remedy: declare the option as a string (minimist, mri and getopts have the setting `string: ['id']`).
 . "$(dirname "$0")/begin.sh"
 npm_packages minimist@1.2.8 mri@1.2.0 getopts@2.3.0 yargs-parser@22.0.0

@@ -2,9 +2,9 @@
 # django-import-export: in one exported row the primary key is exact text, and the foreign key beside it is a rounded number.
 #
 # django-import-export 4.4.3 passes a primary key to the sheet as a str, and the value of its ForeignKeyWidget as an int, which
-# XLSX holds as a float. Imported again, the file names customers that do not exist, or other ones. A primary key that a
-# spreadsheet has turned into a number is taken without an error, and the row is inserted under another key.
-# Remedy: a widget of your own, with `str(value)` in `render`, that refuses numbers in `clean`.
+# XLSX stores as a float. After an import, rows refer to missing customers or to wrong ones. The import also accepts a primary
+# key that a spreadsheet has turned into a number, and inserts the row under another key.
+# Remedy: a custom widget, with `str(value)` in `render`, that refuses numbers in `clean`.
 . "$(dirname "$0")/begin.sh"
 python_packages django==5.2.9 django-import-export==4.4.3 openpyxl==3.1.5
 mkdir shop && touch shop/__init__.py

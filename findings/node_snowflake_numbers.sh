@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The npm package node-snowflake returns its IDs as JavaScript numbers, so that nearly all of a burst are equal.
+# The npm package node-snowflake returns its IDs as JavaScript numbers, so most IDs of a burst are duplicates.
 #
 # node-snowflake 0.0.1 adds up 64 bits, and returns a double, whose 53 bits lose the sequence. Of 100,000 IDs that one
 # generator of one process returns, more than 90 % repeat an earlier one. Seen: 98,867 of 100,000.

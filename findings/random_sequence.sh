@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A snowflake whose sequence is drawn at random repeats within one process, and its IDs do not ascend.
+# A snowflake with a random sequence repeats IDs within one process, and its IDs do not ascend.
 #
 # @theinternetfolks/snowflake 1.3.0 fills the bits after the time with random ones. A burst in one process repeats IDs by the
 # birthday paradox: 10 of 100,000 where a millisecond held about two; more on a faster machine. Half of the IDs

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # IDs of one @sapphire/snowflake generator do not ascend: the counter wraps in the middle of a millisecond.
 #
-# @sapphire/snowflake 3.5.5 counts from 0 to 4095 over all milliseconds, and does not begin anew with each. Where it wraps
-# inside a millisecond, the next ID is smaller than the one before. Of 200,000 IDs some 48 were (about one of 4,096): the
-# "largest ID so far" of a page or a cursor skips rows then.
+# @sapphire/snowflake 3.5.5 counts from 0 to 4095 across milliseconds, without a restart in each. If the counter wraps within
+# a millisecond, the next ID is smaller than the one before. That happened to some 48 of 200,000 IDs (about one of 4,096).
+# A page or a cursor that continues after the "largest ID so far" then skips rows.
 . "$(dirname "$0")/begin.sh"
 npm_packages @sapphire/snowflake@3.5.5
 cat > try.mjs <<'JS'

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Sequelize: findAll() returns a BIGINT as exact text, and max() of the same column another number.
+# Sequelize: findAll() returns a BIGINT as exact text, but max() of the same column returns another number.
 #
-# sequelize 6.37.8 passes the text that PostgreSQL's driver returns for max(), min() and sum() of a BIGINT to parseInt(), although
-# it reads the same column as text everywhere else. "The highest ID so far" is then the ID of no row.
+# For max(), min() and sum() of a BIGINT, sequelize 6.37.8 passes the text of PostgreSQL's driver to parseInt(). Everywhere else
+# it keeps the text. "The highest ID so far" is then not the ID of any row.
 # Remedy: read the row, `findOne({ order: [['id', 'DESC']] })`.
 . "$(dirname "$0")/begin.sh"
 npm_packages sequelize@6.37.8 pg@8.23.1 @electric-sql/pglite@0.5.14 @electric-sql/pglite-socket@0.2.17

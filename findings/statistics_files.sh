@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Data files of SPSS, SAS and R hold doubles: an ID column that is written to them comes back changed, without a warning.
+# Data files of SPSS, SAS and R store doubles, so an ID column changes when it is written and read, without a warning.
 #
 # pyreadstat 1.3.7 writes an int64 column to .sav and .xpt, and pyreadr 0.5.8 to .rds, as doubles. Two neighbouring IDs become
 # one. Neither reports anything. pandas' own to_stata warns (PossiblePrecisionLoss). Remedy: write the column as text.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A table on a terminal: one price in the column, and the IDs beside it are printed with six digits.
+# A table on a terminal: a single price in a column makes tabulate print the column's IDs with six digits.
 #
-# tabulate 0.10.0 decides the type of a column by all of its cells. IDs alone are printed in full. With one float among them
-# (a total, a missing ID as NaN), every ID of the column is printed as 1.54182e+18, also one that is a str.
+# tabulate 0.10.0 derives the type of a column from all its cells. It prints a column of IDs in full. With one float among them
+# (a total, a missing ID as NaN), it prints every ID of the column as 1.54182e+18, even an ID that is a str.
 # Remedy: `disable_numparse=True`, or `colalign` with texts.
 . "$(dirname "$0")/begin.sh"
 python_packages tabulate==0.10.0

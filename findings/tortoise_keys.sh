@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Tortoise: a new object has the key that its default made, and save() replaces it by the database's counter.
+# Tortoise: a new object has a key from its default, but save() replaces the key with the database's counter.
 #
-# tortoise-orm 1.1.9 takes every integer primary key for a generated one, also one with `default=`. The object shows the key of the
-# default until it is saved. save() and bulk_create() then leave the key out of the INSERT, and the row is number 1. What was
-# written elsewhere with the key in between (a log, a message, a file's name) belongs to no row.
+# tortoise-orm 1.1.9 treats every integer primary key as generated, even one with `default=`. The object shows the default's key
+# until it is saved. save() and bulk_create() then omit the key from the INSERT, and the row gets the number 1. A log, a message or
+# a file name that already has the first key then refers to no row.
 # Remedy: `generated=False`.
 . "$(dirname "$0")/begin.sh"
 python_packages tortoise-orm==1.1.9

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Libraries of Node that guess types from text: three round an ID in silence, one keeps the text, two refuse.
+# Node libraries that guess types from text: three silently round an ID, one keeps the text, two throw.
 #
 # The same ID is read from a URL's query, a CSV file, HJSON, XML and TOML. query-string 9.5.1 (`parseNumbers`), d3-dsv 3.0.2
 # (`autoType`) and hjson 3.2.2 return a rounded number. fast-xml-parser 5.12.1 keeps a text whose digits would not survive.
-# smol-toml 1.9.1 and toml 5.0.1 throw. So the choice of a format decides whether an ID survives, and nothing says so.
+# smol-toml 1.9.1 and toml 5.0.1 throw. So the format decides whether an ID survives, and nothing reports a loss.
 . "$(dirname "$0")/begin.sh"
 npm_packages query-string@9.5.1 d3-dsv@3.0.2 hjson@3.2.2 fast-xml-parser@5.12.1 smol-toml@1.9.1 toml@5.0.1
 cat > try.mjs <<'JS'

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# One .xlsx file by openpyxl, and two different wrong IDs, neither of which is the nearest double.
+# Readers of one .xlsx file by openpyxl return two different wrong IDs, and neither is the nearest double.
 #
 # openpyxl 3.1.5 writes a Python int of 19 digits with 16 significant digits (1.541815603606036e+18), so the file is off by up
 # to 500 before any spreadsheet opens it. pandas and python-calamine read the double of these digits, and xlsx2csv prints the
-# digits with zeros. Whoever tests an ID for "the nearest double" or for "zeros at the end" finds one of them only.
+# digits with zeros. A check for "the nearest double" or for "zeros at the end" finds only one of the two errors.
 # Remedy: write the cell as text.
 . "$(dirname "$0")/begin.sh"
 python_packages openpyxl==3.1.5 python-calamine==0.9.1 pandas==3.1.1 xlsx2csv==0.8.6

@@ -1,9 +1,11 @@
-"""Draws the guide's pictures: docs/pictures/draw.py [--check]. They need no package, and the same script gives the same files.
+"""Draws the guide's pictures: docs/pictures/draw.py [--check | --narrow FOLDER]. They need no package, and the same script gives the same
+files. The narrow forms are for phones; the guide's site is built with them.
 
-Each picture is a card with a background of its own, so that it can be read on a light and on a dark page. `shards.json` is what
+Each picture is a card with its own background, so that it can be read on a light and on a dark page. `shards.json` is what
 measure_shards.py has counted, `demo.json` what record_demo.py has recorded, and `fleet.json` what `bench/fleet/run.sh simulation` has.
 """
 
+import functools
 import json
 import math
 import sys
@@ -27,6 +29,10 @@ text{fill:#e6edf3}.dim{fill:#9da7b3}.card{fill:#151b23;stroke:#3d444d}.line{stro
 """
 
 
+# The width of a picture on a phone.
+NARROW = 400
+
+
 class Picture:
     def __init__(self, width, height, title):
         self.size, self.title, self.parts = (width, height), title, []
@@ -44,6 +50,13 @@ class Picture:
         dash = ' stroke-dasharray="5 4"' if dashed else ""
         end = ' marker-end="url(#arrow)"' if arrow else ""
         self.parts.append(f'<polyline points="{path}" class="{style}" stroke-width="{width:g}"{dash}{end}/>')
+
+    def wrapped(self, x, y, text, columns, style=""):
+        """Lines of text, from this one down; returns the place of the next line."""
+        for line in textwrap.wrap(text, columns):
+            self.text(x, y, line, style)
+            y += 18
+        return y
 
     def cross(self, x, y):
         for dy in (-7, 7):
@@ -64,14 +77,17 @@ class Picture:
         )
 
 
+PROCESSES = [("Python worker", 3), ("Node.js API", 17), ("C++ game server", 42)]
+
+
 def overview():
     """Contents: programs lease numbers from a store, and put them between the time and a counter."""
     p = Picture(860, 330, "Three processes lease node numbers from one store, and mint IDs of time, node number and sequence")
     p.box(24, 24, 812, 46, "box")
     p.text(40, 52, "Your store", "bold")
     p.text(132, 52, "remembers node numbers: a folder, Redis, PostgreSQL, MariaDB/MySQL, etcd, ZooKeeper", "dim")
-    for number, (name, node, color_x) in enumerate([("Python worker", 3, 24), ("Node API", 17, 304), ("C++ game server", 42, 584)]):
-        x = color_x
+    for number, (name, node) in enumerate(PROCESSES):
+        x = 24 + 280 * number
         p.line([(x + 126, 74), (x + 126, 112)], "line", 1.5, arrow=True)
         p.text(x + 136, 98, f"leases node {node}", "small dim")
         p.box(x, 116, 252, 44, "box")
@@ -88,10 +104,58 @@ def overview():
     return p
 
 
+def overview_narrow():
+    p = Picture(NARROW, 468, overview().title)
+    p.box(16, 16, 368, 70, "box")
+    p.text(28, 38, "Your store remembers node numbers:", "bold")
+    p.text(28, 58, "a folder, Redis, PostgreSQL, MySQL,", "dim")
+    p.text(28, 76, "MariaDB, etcd, ZooKeeper", "dim")
+    for number, (name, node) in enumerate(PROCESSES):
+        y = 116 + 94 * number
+        p.line([(24, 86), (24, y + 17), (38, y + 17)], "line", 1.5, arrow=True)
+        p.text(40, y - 8, f"leases node {node}", "small dim")
+        p.box(40, y, 118, 34, "box", name, True)
+        p.line([(158, y + 17), (184, y + 17)], "line", 1.5, arrow=True)
+        p.box(186, y, 100, 34, "time", "20:41:07.315", True)
+        p.box(286, y, 44, 34, "node", str(node), True)
+        p.box(330, y, 54, 34, "sequence", str(number), True)
+        p.text(186, y + 50, "mints by itself", "small dim")
+    p.text(16, 396, "One ID: 63 bits", "bold")
+    p.box(16, 408, 210, 34, "time", "time: 41 bits, in ms", True)
+    p.box(226, 408, 74, 34, "node", "node: 10", True)
+    p.box(300, 408, 84, 34, "sequence", "sequence: 12", True)
+    return p
+
+
+# An ID, and its parts.
+IDENTITY, TIME, NODE, SEQUENCE = 250318245867245581, 59680520502, 885, 13
+assert IDENTITY == TIME << 22 | NODE << 12 | SEQUENCE
+
+
+def bits_narrow():
+    p = Picture(NARROW, 368, bits().title)
+    p.text(16, 32, str(IDENTITY), "bold mono")
+    p.text(16, 52, "an ID of the layout standard; its top bit is 0", "small dim")
+    for row, (name, value, size, style, more) in enumerate(
+        [
+            ("time", TIME, 41, "time", f"{TIME:,} ms since 2025-01-01"),
+            ("node", NODE, 10, "node", f"number {NODE} of 1,024"),
+            ("sequence", SEQUENCE, 12, "sequence", f"number {SEQUENCE} of 4,096 in this tick"),
+        ]
+    ):
+        y = 74 + row * 92
+        for place, bit in enumerate(format(value, f"0{size}b")):
+            p.parts.append(f'<rect x="{16 + place * 8.98:g}" y="{y}" width="8.98" height="28" class="{style}"/>')
+            p.text(16 + (place + 0.5) * 8.98, y + 19, bit, "small mono", "middle")
+        p.text(16, y + 47, f"{name}, {size} bits", "bold")
+        p.text(16, y + 65, more)
+    p.text(16, 352, "Time is on top, so IDs sort by time.", "dim")
+    return p
+
+
 def bits():
     """The bits of one ID, taken apart."""
-    identity, time, node, sequence = 250318245867245581, 59680520502, 885, 13
-    assert identity == time << 22 | node << 12 | sequence, (time, node, sequence)
+    time, node, sequence = TIME, NODE, SEQUENCE
     p = Picture(860, 236, "The ID 250318245867245581, taken apart into time, node number and sequence")
     p.text(24, 36, "250318245867245581", "bold mono")
     p.text(204, 36, "an ID of the layout standard, from the most significant bit down", "dim")
@@ -123,7 +187,7 @@ def bits():
             p.text(middle, 148, f"number {sequence}", "", "middle")
             p.text(middle, 168, "of 4,096 in this tick", "dim", "middle")
         x = end
-    p.text(24, 212, "The top bit is 0, so the ID is a positive BIGINT. Time stands on top, so IDs sort by time.", "dim")
+    p.text(24, 212, "The top bit is 0, so the ID is a positive BIGINT. Time is on top, so IDs sort by time.", "dim")
     return p
 
 
@@ -162,36 +226,57 @@ def window():
 
 
 class Lanes(Picture):
-    """Processes as lanes over time."""
+    """Processes as lanes over time; their names are beside them, or on a phone above."""
 
-    def __init__(self, height, title, seconds, every):
-        super().__init__(860, height, title)
-        self.per_s, self.floor = 640 / seconds, height - 56
+    def __init__(self, rows, title, seconds, every, narrow):
+        self.top, self.height = (92, 58) if narrow else (58, 44)
+        super().__init__(NARROW if narrow else 860, self.top + rows * self.height + (82 if narrow else 60), title)
+        self.narrow, self.left, self.rows = narrow, 16 if narrow else 190, rows
+        self.per_s = (360 if narrow else 640) / seconds
+        bottom = self.top + rows * self.height + 4
         for t in range(0, seconds + 1, every):
-            self.line([(self.x(t), 48), (self.x(t), self.floor)], "grid", 1)
-            self.text(self.x(t), self.floor + 18, f"{t} s", "small dim", "middle")
-        self.text(24, 32, title, "bold")
+            self.line([(self.x(t), self.top - 10), (self.x(t), bottom)], "grid", 1)
+            self.text(
+                self.x(t),
+                bottom + 18,
+                f"{t} s",
+                "small dim",
+                "end" if narrow and t == seconds else "start" if narrow and t == 0 else "middle",
+            )
+        if narrow:
+            self.wrapped(16, 28, title, 46, "bold")
+        else:
+            self.text(24, 32, title, "bold")
 
     def x(self, t):
-        return 190 + t * self.per_s
+        return self.left + t * self.per_s
+
+    def y(self, row):
+        return self.top + row * self.height + (20 if self.narrow else 0)
 
     def lane(self, row, name, *bars):
-        y = 58 + row * 44
-        self.text(24, y + 20, name)
+        y = self.y(row)
+        if self.narrow:
+            self.text(16, y - 5, name, "small")
+        else:
+            self.text(24, y + 20, name)
         for start, end, style, label in bars:
             self.box(self.x(start), y, (end - start) * self.per_s, 30, style, label, True)
         return y + 15
 
     def bound(self, t, label, rows):
-        self.line([(self.x(t), 52), (self.x(t), 58 + rows * 44 - 8)], "bound", 2, dashed=True)
-        self.text(self.x(t) + 6, 56, label, "small boundtext")
+        self.line([(self.x(t), self.top - 6), (self.x(t), self.y(rows) - (28 if self.narrow else 8))], "bound", 2, dashed=True)
+        self.text(self.x(t) + 6, self.top - 2, label, "small boundtext")
 
     def foot(self, text):
-        self.text(24, self.size[1] - 12, text, "small dim")
+        if self.narrow:
+            self.wrapped(16, self.size[1] - 30, text, 60, "small dim")
+        else:
+            self.text(24, self.size[1] - 12, text, "small dim")
 
 
-def crash():
-    p = Lanes(250, "A crash: the number waits for its bound, the program does not", 100, 20)
+def crash(narrow=False):
+    p = Lanes(3, "A crash: the number waits for its bound, the program does not", 100, 20, narrow)
     y = p.lane(0, "A", (0, 25, "time", "node 5"))
     p.cross(p.x(25), y)
     p.lane(1, "B, any number", (27, 100, "node", "node 9, at once"))
@@ -201,25 +286,26 @@ def crash():
     return p
 
 
-def pause():
-    p = Lanes(250, "A pause: the old owner wakes up behind its bound, and cannot issue", 120, 20)
+def pause(narrow=False):
+    p = Lanes(3, "A pause: the old owner wakes up after its bound, and cannot issue", 120, 20, narrow)
     p.lane(0, "A", (0, 15, "time", "node 5"), (15, 96, "wait", ""), (97, 120, "node", "node 9"))
     p.lane(1, "B, wants node 5", (22, 70, "wait", ""), (70, 120, "time", "node 5"))
     p.bound(70, "A's bound", 2)
-    p.text(p.x(96), 58 + 44 + 50, "A wakes up, sees 96 s > 70 s, asks the", "small", "middle")
-    p.text(p.x(96), 58 + 44 + 66, "store, and leases another number", "small", "middle")
+    at, anchor = (p.x(120), "end") if narrow else (p.x(96), "middle")
+    p.text(at, p.y(1) + 50, "A wakes up, sees 96 s > 70 s, asks the", "small", anchor)
+    p.text(at, p.y(1) + 66, "store, and leases another number", "small", anchor)
     p.foot("A was stopped from 15 s to 96 s: a virtual machine that was suspended, SIGSTOP, a debugger.")
     return p
 
 
-def fork():
-    p = Lanes(250, "A fork: the child never mints with its parent's number", 100, 20)
+def fork(narrow=False):
+    p = Lanes(3, "A fork: the child never mints with its parent's number", 100, 20, narrow)
     p.lane(0, "parent", (0, 100, "time", "node 5"))
     p.lane(1, "child, leased", (40, 46, "wait", ""), (46, 100, "node", "node 9, leased on first use"))
-    p.lane(2, "child, by hand", (40, 100, "box", "each call is refused: FORKED"))
-    p.line([(p.x(36), 58 + 15), (p.x(36), 58 + 2 * 44 + 15)], "line", 1.5)
+    p.lane(2, "child, fixed", (40, 100, "box", "each call is refused: FORKED"))
+    p.line([(p.x(36), p.y(0) + 15), (p.x(36), p.y(2) + 15)], "line", 1.5)
     for row in (1, 2):
-        p.line([(p.x(36), 58 + row * 44 + 15), (p.x(40) - 1, 58 + row * 44 + 15)], "line", 1.5, arrow=True)
+        p.line([(p.x(36), p.y(row) + 15), (p.x(40) - 1, p.y(row) + 15)], "line", 1.5, arrow=True)
     p.foot("os.fork, multiprocessing, gunicorn --preload, Celery. The child touches no lock, socket or thread of the parent.")
     return p
 
@@ -239,7 +325,7 @@ def rollback():
     p.line([at(0, 0), at(900, 900)], "issued", 4)
     p.line([at(900, 900), at(1300, 910)], "issued", 4)
     p.line([at(1300, 910), at(1600, 1200)], "issued", 4)
-    p.text(at(700, 0)[0], at(0, 1120)[1], "ahead:1s goes on, just above the last ID", "bold", "middle")
+    p.text(at(700, 0)[0], at(0, 1120)[1], "ahead:1s continues, just above the last ID", "bold", "middle")
     p.line([at(900, 1090), at(1080, 925)], "line", 1, arrow=True)
     p.text(at(960, 0)[0], at(0, 430)[1], "error refuses (CLOCK_BACK) and wait:D waits,", "", "start")
     p.text(at(960, 0)[0], at(0, 330)[1], "until the clock is where it had been", "", "start")
@@ -268,25 +354,25 @@ PRESETS = [
 ]
 
 
-def layouts():
-    p = Picture(860, 52 + 34 * len(PRESETS) + 30, "How the presets split their bits")
-    p.text(24, 32, "How the presets split 63 bits", "bold")
-    bit = 10.6
+def layouts(narrow=False):
+    above, row_height, left, bit = (20, 56, 16, 5.8) if narrow else (0, 34, 150, 10.6)
+    p = Picture(NARROW if narrow else 860, 52 + row_height * len(PRESETS) + 30 + (18 if narrow else 0), "How the presets split their bits")
+    p.text(16 if narrow else 24, 32, "How the presets split 63 bits", "bold")
     for row, (name, time, tick, fields) in enumerate(PRESETS):
-        y = 48 + row * 34
-        p.text(24, y + 19, name, "mono")
-        x = 150 + (63 - time - sum(size for _, size in fields)) * bit
+        y = 48 + row * row_height + above
+        p.text(16 if narrow else 24, y + (-6 if narrow else 19), name, "mono")
+        x = left + (63 - time - sum(size for _, size in fields)) * bit
         p.box(x, y, time * bit, 27, "time", f"time {time}, ticks of {tick}", True)
         x += time * bit
         for field, size in fields:
-            label = (
-                {"datacenter": "dc"}.get(field, field)
-                if size > 8
-                else {"datacenter": "dc", "worker": "wrk", "process": "proc"}.get(field, "seq")
-            )
-            p.box(x, y, size * bit, 27, "sequence" if field == "sequence" else "node", f"{label} {size}", True)
+            short = {"datacenter": "dc", "worker": "wrk", "process": "proc"}.get(field, "seq" if field == "sequence" else field)
+            label = f"{ {'datacenter': 'dc'}.get(field, field) if size > 8 else short } {size}"
+            if narrow:
+                label = str(size) if size == 5 else f"{short if size <= 10 or field == 'sequence' else field} {size}"
+            p.box(x, y, size * bit, 27, "sequence" if field == "sequence" else "node", label, True)
             x += size * bit
-    p.text(24, 52 + 34 * len(PRESETS) + 16, "js53 leaves the ten highest bits 0, so its IDs are exact JavaScript numbers.", "small dim")
+    foot = "js53 leaves the ten highest bits 0, so its IDs are exact JavaScript numbers."
+    p.wrapped(16 if narrow else 24, 52 + row_height * len(PRESETS) + 16, foot, 58 if narrow else 99, "small dim")
     return p
 
 
@@ -326,19 +412,19 @@ def lifetime():
     return p
 
 
-def shards():
+def shards(narrow=False):
     """The shards of a slow generator's IDs, for each start policy."""
     counted = json.loads((HERE / "shards.json").read_text())
     policies = counted["policies"]
-    p = Picture(860, 92 + 116 * ((len(policies) + 1) // 2), "The share of each of 16 shards, for every start policy")
-    p.text(
-        24,
-        32,
-        f"The share of each of {counted['shards']} shards (id % {counted['shards']}), one ID in a tick, {counted['ids']:,} IDs",
-        "bold",
+    columns = 1 if narrow else 2
+    edge = 5 if narrow else 24
+    p = Picture(
+        NARROW if narrow else 860, 92 + 116 * math.ceil(len(policies) / columns), "The share of each of 16 shards, for every start policy"
     )
+    title = f"The share of each of {counted['shards']} shards (id % {counted['shards']}), one ID in a tick, {counted['ids']:,} IDs"
+    p.wrapped(edge, 24 if narrow else 32, title, 50 if narrow else 120, "bold")
     for place, (policy, counts) in enumerate(policies.items()):
-        left, top = 24 + (place % 2) * 420, 56 + (place // 2) * 116
+        left, top = edge + (place % columns) * 420, 56 + (place // columns) * 116
         fullest = max(counts) / sum(counts)
         p.text(left, top + 14, f"start={policy}", "mono small")
         p.text(left + 390, top + 14, f"fullest shard: {fullest:.1%}, even would be {1 / len(counts):.1%}", "small dim", "end")
@@ -348,11 +434,11 @@ def shards():
             height = 62 * min(1, share / 0.125)
             if count:
                 p.box(left + 4 + shard * 24.2, top + 88 - height, 22, height, "node" if fullest > 0.1 else "time")
-    p.text(24, p.size[1] - 14, "Bars are cut at 12.5 %: twice an even share.", "small dim")
+    p.text(edge, p.size[1] - 14, "Bars are cut at 12.5 %: twice an even share.", "small dim")
     return p
 
 
-def fleet():
+def fleet(narrow=False):
     """The requests of a store in each second, through what happens to a fleet."""
     counted = json.loads((HERE / "fleet.json").read_text())
     stores = {}
@@ -360,28 +446,31 @@ def fleet():
         store, what = run["name"].split(": ")
         stores.setdefault(store, []).append((what, run["requests"]))
     rows = max(len(runs) for runs in stores.values())
-    p = Picture(860, 84 + 112 * rows, f"Requests a second of the store of {counted['processes']:,} processes")
+    whole = 84 + 112 * rows
+    edge = 5 if narrow else 24
+    size = (NARROW, whole * len(stores)) if narrow else (860, whole)
+    p = Picture(*size, f"Requests a second of the store of {counted['processes']:,} processes")
     for column, (store, runs) in enumerate(stores.items()):
-        left = 24 + column * 420
-        p.text(left, 32, f"{store}, {counted['processes']:,} processes", "bold")
+        left, top = (edge, column * whole) if narrow else (edge + column * 420, 0)
+        p.text(left, top + 32, f"{store}, {counted['processes']:,} processes", "bold")
         for row, (what, requests) in enumerate(runs):
-            bottom, longest, peak = 132 + row * 112, len(requests) - 1, max(requests)
+            bottom, longest, peak = top + 132 + row * 112, len(requests) - 1, max(requests)
             p.text(left, bottom - 76, what, "small")
             p.text(left + 390, bottom - 76, f"at most {peak:,} requests/s", "small dim", "end")
             p.line([(left, bottom), (left + 390, bottom)])
             p.line([(left + 390 * at / longest, bottom - 64 * count / peak) for at, count in enumerate(requests)], "issued")
             p.text(left, bottom + 14, "0", "small dim")
             p.text(left + 390, bottom + 14, f"{longest} s", "small dim", "end")
-    p.text(24, p.size[1] - 12, "Each curve has its own scale.", "small dim")
+    p.text(edge, p.size[1] - 12, "Each curve has its own scale.", "small dim")
     return p
 
 
-TYPING = """
+COLOURS = """
 .good{fill:#1a7f37}
 @media (prefers-color-scheme:dark){.good{fill:#6cc072}}
-@keyframes typed{from{opacity:.15}to{opacity:1}}
-@media (prefers-reduced-motion:no-preference){.typed{animation:typed .01s both}}
 """
+# The seconds for which the whole recording is shown, before it begins again.
+READING_S = 8
 
 
 def demo():
@@ -396,24 +485,43 @@ def demo():
     # A terminal of 112 columns. The times are the real ones, but nobody waits for long.
     rows = [(row, at) for line, at in shown for row in (textwrap.wrap(line, 112, subsequent_indent="  ") or [""])]
     p = Picture(860, 64 + 17 * len(rows), "A recording of make demo: three programs mint at once, one is killed, and no ID repeats")
-    p.parts.append(f"<style>{TYPING}</style>")
     for place, colour in enumerate(["#ff5f57", "#febc2e", "#28c840"]):
         p.parts.append(f'<circle cx="{28 + 18 * place}" cy="24" r="5.5" fill="{colour}"/>')
-    told, clock = shown[0][1], 0
-    for place, (row, at) in enumerate(rows):
-        told, clock = at, clock + min(at - told, 2) + 0.05
-        good = "bold good" if row.endswith("0 duplicates") else "bold" if row.startswith("$ ") else ""
-        p.parts.append(f'<g class="typed" style="animation-delay:{clock:.2f}s">')
-        p.text(24, 58 + 17 * place, row.replace(" ", "\u00a0"), f"mono small {good}".strip())
+    last, clock, times = shown[0][1], 0, []
+    for _, at in rows:
+        last, clock = at, clock + min(at - last, 3) + 0.05
+        times.append(clock)
+    whole = clock + READING_S
+    keyframes = "\n".join(
+        f"@keyframes r{place}{{0%,{100 * at / whole:.2f}%{{opacity:0}}{100 * at / whole + 0.01:.2f}%,100%{{opacity:1}}}}"
+        f".r{place}{{animation:r{place} {whole:.1f}s infinite}}"
+        for place, at in enumerate(times)
+    )
+    # Without motion, as some readers prefer, all lines are shown at once.
+    p.parts.append(f"<style>{COLOURS}@media (prefers-reduced-motion:no-preference){{\n{keyframes}\n}}</style>")
+    styles = {"0 duplicates": "bold good", "kill -9": "bold badtext"}
+    for place, (row, _) in enumerate(rows):
+        style = next((style for end, style in styles.items() if row.endswith(end)), "bold" if row.startswith("$ ") else "")
+        p.parts.append(f'<g class="r{place}">')
+        p.text(24, 58 + 17 * place, row.replace(" ", "\u00a0"), f"mono small {style}".strip())
         p.parts.append("</g>")
     return p
 
 
 PICTURES = [overview, demo, bits, window, crash, pause, fork, rollback, layouts, lifetime, shards, fleet]
+NARROWED = {"overview": overview_narrow, "bits": bits_narrow} | {
+    draw.__name__: functools.partial(draw, narrow=True) for draw in (crash, pause, fork, layouts, shards, fleet)
+}
 
 
 def main():
-    check = sys.argv[1:] == ["--check"]
+    match sys.argv[1:]:
+        case ["--narrow", folder]:
+            for name, draw in NARROWED.items():
+                (Path(folder) / f"{name}_narrow.svg").write_text(draw().svg())
+            return
+        case options:
+            check = options == ["--check"]
     stale = []
     for draw in PICTURES:
         path, svg = HERE / f"{draw.__name__}.svg", draw().svg()

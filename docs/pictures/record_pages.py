@@ -105,7 +105,7 @@ def audit(browser):
         assert done.returncode == 3, "the audit has no findings"
         page = Still(browser, (folder / "merge-audit/report.html").as_uri(), "")
         page.shot(folder / "first.png", 820, 600, "light")
-        height = page.evaluate("Math.ceil(document.querySelector('svg').getBoundingClientRect().bottom) + 12")
+        height = page.evaluate("Math.ceil(document.querySelectorAll('svg')[1].getBoundingClientRect().bottom) + 12")
         shots(page, "audit", 820, height)
 
 
@@ -114,7 +114,7 @@ RECORDED = {"board": board, "audit": audit}
 
 def main(names):
     if unknown := set(names) - set(RECORDED):
-        sys.exit(f"{__doc__}\nThere is no picture {', '.join(sorted(unknown))}")
+        sys.exit(f"{__doc__}\nUnknown picture: {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory() as folder, Browser(Path(folder)) as browser:
         for name in names or RECORDED:
             RECORDED[name](browser)

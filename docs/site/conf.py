@@ -1,28 +1,40 @@
-"""The guide as a site: Sphinx reads the Markdown of docs/ as it stands. scripts/guide.sh builds it."""
+"""The guide as a site: Sphinx reads the Markdown of docs/ unchanged. scripts/guide.sh builds it."""
 
 import __future__
 
+import itertools
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+from docutils import nodes
+from sphinx import addnodes
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 REPOSITORY = "https://github.com/frazil/frazil/blob/main/"
 
 project = "frazil"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_design", "hawkmoth"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_design", "sphinx_copybutton", "sphinxext.opengraph", "hawkmoth"]
 exclude_patterns = ["pictures"]
 autodoc_member_order = "bysource"
 default_role = "code"
 myst_heading_anchors = 6
+myst_enable_extensions = ["alert"]
 html_theme = "furo"
 html_title = "frazil"
+html_favicon = "static/favicon.svg"
 html_static_path = ["static"]
+templates_path = ["templates"]
+ogp_site_url = os.environ.get("READTHEDOCS_CANONICAL_URL", "")
+ogp_enable_meta_description = True
+ogp_image = "_static/social.png"
 html_css_files = ["guide.css"]
 smartquotes = False
 html_copy_source = html_show_copyright = html_show_sphinx = False
@@ -42,19 +54,54 @@ TEXTS = {page.stem: (ROOT / page.read_text().strip()) for page in sorted((DOCS /
 PAGES = {(ROOT / file).resolve(): page for file, page in REFERENCE.items()}
 PAGES |= {file: f"site/texts/{name}.md" for name, file in TEXTS.items()}
 
-# The words that people type into the search box, where the pages say it otherwise.
+# The words that people type into the search box, where a page or a section says it otherwise.
 SEARCHED = {
-    "compare": ["uuid vs snowflake", "ulid vs snowflake", "uuid vs bigint", "uuid vs bigserial", "sonyflake", "leaf"],
-    "concepts": ["clock back", "clock backwards", "clock rollback", "how snowflake ids work"],
-    "production": ["worker id", "worker id kubernetes", "machine id", "datacenter id"],
-    "questions": ["duplicate key", "duplicate ids", "javascript rounds", "predictable ids"],
-    "layouts": ["when do ids run out", "41 bits", "custom epoch"],
-    "guarantees": ["fork", "gunicorn fork", "restore a backup", "uniqueness"],
+    "agents": "llm ai mcp langchain hallucinated digits",
+    "capacity": "scale scaling how many processes nodes max",
+    "command-line": "cli shell terminal",
+    "compare": "alternatives difference uuid vs snowflake ulid vs snowflake uuid vs bigint bigserial sonyflake leaf ksuid nanoid",
+    "concepts": "how snowflake ids work explained",
+    "concepts#the-clock-goes-back": "clock backwards rollback skew drift ntp",
+    "concepts#what-happens-in-a-fork": "thread safe",
+    "development": "unit tests testing localhost slow start fixtures ci",
+    "errors": "error codes exceptions",
+    "guarantees": "uniqueness collision collide collisions duplicates safe",
+    "guarantees#across-a-fork": "fork",
+    "guarantees#restored-backups": "restore snapshot point in time recovery",
+    "layouts": "when do ids run out 41 bits custom epoch custom layout year 2038",
+    "merge-audit": "merge shards game servers duplicates",
+    "moving": "migration migrate switch replace",
+    "moving#a-change-of-the-layout": "change epoch bits",
+    "node-web": "javascript browser",
+    "observability": "monitoring prometheus grafana dashboard opentelemetry logging",
+    "operations": "runbook disaster recovery outage",
+    "other-languages": "java spring mybatis-plus php php-fpm ffi go golang cgo purego",
+    "production": "machine id datacenter id deploy",
+    "production#kubernetes": "kubernetes worker id k8s pod statefulset helm deployment",
+    "production#serverless": "lambda aws cloud run functions faas vercel cloudflare workers",
+    "production#web-servers-and-workers": "gunicorn uvicorn fork preload celery pm2 cluster",
+    "questions": "faq help",
+    "questions#can-ids-be-guessed": "security predictable enumerate expose public url",
+    "questions#docker-and-compose": "container docker compose",
+    "questions#my-bigint-loses-its-last-digits": "javascript rounds precision number max_safe_integer",
+    "questions#several-regions": "multi region multiregion cross region geo active-active",
+    "questions#what-is-stable-before-10": "upgrade upgrading version semver breaking changes compatibility rolling",
+    "server": "http api rest microservice sidecar",
+    "speed": "performance benchmark throughput latency fast ns",
+    "speed#threads": "thread safe thread-safe multithreading concurrency",
+    "start": "install installation tutorial getting started",
+    "stores": "lease leases database redis postgres mysql etcd zookeeper",
+    "stores#how-long-a-start-takes": "66 s 66s slow start first start waits redis startup",
+    "waits": "timeout cancel block hang async",
 }
+
+# The pictures that have a narrow form.
+sys.path.insert(0, str(DOCS / "pictures"))
+from draw import NARROWED as DRAWN
 
 # A link or an image, `](target#anchor)` or `[name]: target#anchor`.
 TARGET = re.compile(r"(\]\(|^\[[^]]+\]: )(?!\w+:)([^)#\s]+)(#[^)\s]*)?", re.MULTILINE)
-LANGUAGES = {"python": "Python", "js": "Node", "c": "C", "cpp": "C++", "rust": "Rust"}
+LANGUAGES = {"python": "Python", "js": "Node.js", "c": "C", "cpp": "C++", "rust": "Rust"}
 NAMES = "|".join(LANGUAGES)
 FENCE = rf"^```(?:{NAMES})\n(?:(?!^```$).*\n)*```\n"
 
@@ -96,7 +143,7 @@ def linked(file, source):
 
 
 def pictured(source, page):
-    """A picture that stands alone opens in full; a screenshot has another one, for dark pages. Those of a folder have its name as their
+    """A picture in a separate paragraph opens in full; a screenshot has another one, for dark pages. Those of a folder have its name as their
     class."""
     up = "../" * page.count("/")
 
@@ -134,27 +181,48 @@ def first_steps(source):
     """The sections of the start page, each of one language, become tabs."""
     head, *parts = re.split(r"^## (.*)\n", source, flags=re.MULTILINE)
     sections = list(zip(parts[::2], parts[1::2], strict=True))
-    keys = {"Python": "python", "Node": "js", "C and C++": "cpp", "Rust": "rust", "Any other language": "other"}
+    keys = {"Python": "python", "Node.js": "js", "C and C++": "cpp", "Rust": "rust", "Any other language": "other"}
     slug = "({})=\n".format
-    shown = tabs((name, keys[name], slug(name.lower().replace(" ", "-")) + "\n" + text) for name, text in sections if name in keys)
+    shown = tabs(
+        (name, keys[name], slug(name.lower().replace(" ", "-").replace(".", "")) + "\n" + text) for name, text in sections if name in keys
+    )
     rest = "".join(f"## {name}\n{text}" for name, text in sections if name not in keys)
     return f"{head}{shown}\n{rest}"
 
 
-def searched(page, source):
-    """The search finds a page first by these words."""
-    return "".join(f"```{{index}} ! {words}\n```\n\n" for words in SEARCHED.get(page, ())) + source
+def c_names(source):
+    """The names of frazil.h by group: each line of a group holds beginnings of names, in the order of need."""
+    header = (ROOT / "include/frazil.h").read_text()
+    functions = re.findall(r"^(?!typedef)\w[\w \*]*?\b(frazil_\w+)\(", header, re.MULTILINE)
+    types = re.findall(r"^(?:typedef struct \w+ |typedef \w+ |\} )(frazil_\w+);", header, re.MULTILINE)
+    structs = set(re.findall(r"^\} (frazil_\w+);", header, re.MULTILINE))
+    types += re.findall(r"^typedef .*\(\*(frazil_\w+)\)\(", header, re.MULTILINE)
+    kinds = {name: "struct" if name in structs else "type" for name in types} | {name: "function" for name in functions}
+
+    def group(match):
+        lines = []
+        for begin in match[1].split():
+            for name in [name for name in kinds if name == begin or name.startswith(f"{begin}_")]:
+                kind = kinds.pop(name)
+                lines.append(f".. c:auto{kind}:: {name}\n   :file: frazil.h" + "\n   :members:" * (kind == "struct"))
+        return "```{eval-rst}\n" + "\n".join(lines) + "\n```"
+
+    source = re.sub(r"```\{c-names\}\n(.*?)```", group, source, flags=re.DOTALL)
+    assert not kinds, f"docs/site/c.md has no group for {list(kinds)}"
+    return source
 
 
 def contents(source):
-    """The lists of index.md, as the site's table of contents."""
-    parts = re.split(r"^## (.*)\n", source, flags=re.MULTILINE)[1:]
+    """index.md, whose lists become the table of contents beside every page, instead of a second one in the text."""
+    head, *parts = re.split(r"^## (.*)\n", source, flags=re.MULTILINE)
     trees = []
     for title, text in zip(parts[::2], parts[1::2], strict=True):
         if pages := re.findall(r"^- \[([^]]*)\]\(/(\S+)\.md\)", text, re.MULTILINE):
             lines = "\n".join(f"{name} </{page}>" for name, page in pages)
             trees.append(f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n{lines}\n```\n")
-    return "\n" + "\n".join(trees)
+        else:
+            head += f"## {title}\n{text}"
+    return "\n".join([head, *trees])
 
 
 def read(app, page, source):
@@ -163,18 +231,98 @@ def read(app, page, source):
     if page == "start":
         text = first_steps(text)
     if page == "index":
-        text += contents(text)
-    source[0] = searched(page, tabbed(text))
+        text = contents(text)
+    if page == "site/c":
+        text = c_names(text)
+    source[0] = tabbed(text)
 
 
 def c_comment(app, lines, transform, options):
-    """A name that ends with an underscore is no link."""
+    """A name that ends with an underscore is not a link."""
     lines[:] = [re.sub(r"(?<![\w`])(\w+_)(?![\w`])", r"`\1`", line) for line in lines]
+
+
+def sections(env):
+    """The entries of the search: each section, and each name of a reference, without those within it."""
+    parts = (nodes.section, addnodes.desc)
+    for page in sorted(env.found_docs):
+        document = env.get_doctree(page)
+        for node in document.findall(lambda node: isinstance(node, parts)):
+            head = next((child for child in node.children if isinstance(child, nodes.title | addnodes.desc_signature)), None)
+            # An overload, or a name that has no anchor, belongs to the section around it.
+            ids = node["ids"] if isinstance(node, nodes.section) else head["ids"]
+            if not ids:
+                continue
+            is_page = node.parent is document
+            inside = [text for text in node.findall(nodes.Text) if next_above(text, parts) is node and not is_within(text, head)]
+            # Words are apart where the page has another block, and where it says so.
+            blocks = itertools.groupby(inside, lambda text: next_above(text, nodes.Element, nodes.Inline))
+            shown = " ".join("".join(text.astext() for text in block) for _, block in blocks)
+            title = head.astext() if isinstance(node, nodes.section) else head.get("fullname") or ids[0].rpartition(".")[2]
+            yield {
+                "id": f"{page}.html" if is_page else f"{page}.html#{ids[0]}",
+                "page": env.titles[page].astext(),
+                "title": title,
+                "words": SEARCHED.get(page if is_page else f"{page}#{node.get('slug')}", ""),
+                "text": " ".join(shown.split()),
+            }
+
+
+def next_above(node, kinds, but=()):
+    while not isinstance(node, kinds) or isinstance(node, but):
+        node = node.parent
+    return node
+
+
+def is_within(node, other):
+    while node is not None and node is not other:
+        node = node.parent
+    return node is not None
+
+
+def index(app, error):
+    """The search's library, and the sections that it reads."""
+    if error is None and app.builder.name == "html":
+        found = list(sections(app.env))
+        unknown = (
+            SEARCHED.keys()
+            - {page for page in app.env.found_docs}
+            - {f"{page}#{node.get('slug')}" for page in app.env.found_docs for node in app.env.get_doctree(page).findall(nodes.section)}
+        )
+        assert not unknown, f"SEARCHED names what does not exist: {unknown}"
+        subprocess.run([sys.executable, DOCS / "pictures/draw.py", "--narrow", Path(app.outdir, "_images")], check=True)
+        static = Path(app.outdir, "_static")
+        shutil.copy(ROOT / "build/guide-node/node_modules/minisearch/dist/umd/index.js", static / "minisearch.js")
+        (static / "sections.js").write_text(f"var SECTIONS = {json.dumps(found, ensure_ascii=False, separators=(',', ':'))}\n")
+
+
+BREAKS = re.compile(r"(::|(?<=\w)[_./](?=[\w*<{]))")
+
+
+def finish(app, page, template, context, document):
+    """Names in code break after `::`, `_`, `.` and `/` only, a phone gets the narrow form of a picture, and tables can be moved by keys."""
+    if body := context.get("body"):
+        body = re.sub(r'(<span class="pre">)([^<]+)(</span>)', lambda match: match[1] + BREAKS.sub(r"\1<wbr>", match[2]) + match[3], body)
+        body = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+        context["body"] = re.sub(r'<img [^>]*src="([^"]*/)(\w+)\.svg"[^>]*>', narrowed, body)
+    # A heading that is not one of HTML's has no level.
+    for tree in ("furo_navigation_tree", "furo_localtoc"):
+        if tree in context:
+            context[tree] = context[tree].replace('role="heading"', 'role="heading" aria-level="2"')
+
+
+def narrowed(match):
+    if match[2] not in DRAWN:
+        return match[0]
+    return f'<picture><source media="(max-width: 40em)" srcset="{match[1]}{match[2]}_narrow.svg">{match[0]}</picture>'
 
 
 def setup(app):
     stubs()
     app.connect("source-read", read)
+    # After the theme, which makes the menu.
+    app.connect("html-page-context", finish, priority=900)
+    app.connect("build-finished", index)
     app.connect("hawkmoth-process-docstring", c_comment)
 
 

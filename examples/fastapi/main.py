@@ -21,7 +21,7 @@ from models import ids
 @contextlib.asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
     yield
-    # The last request is answered: another process may have the node number.
+    # The last request is answered, so another process may have the node number.
     await ids.aclose()
 
 
@@ -30,7 +30,7 @@ app = FastAPI(title="Message board", lifespan=lifespan)
 
 @app.exception_handler(RequestValidationError)
 def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
-    """Says what is wrong where; without the value, which may be text that no answer can hold, such as half of a surrogate pair."""
+    """Reports each error and its place, without the value, which may be text that no answer can hold, such as half of a surrogate pair."""
     reasons = [{"loc": reason["loc"], "msg": reason["msg"]} for reason in error.errors()]
     return JSONResponse({"detail": reasons}, status_code=422)
 
@@ -41,7 +41,7 @@ def session() -> Iterator[orm.Session]:
 
 
 Session = Annotated[orm.Session, Depends(session)]
-# PostgreSQL keeps no NUL characters.
+# PostgreSQL accepts no NUL characters.
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=r"^[^\x00]*$")]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000, pattern=r"^[^\x00]*$")]
 
@@ -76,7 +76,7 @@ def show(row: models.Message) -> Message:
 
 
 def first_id(time: datetime) -> int:
-    """The smallest ID of a millisecond: what lies below was made before it."""
+    """The smallest ID of a millisecond: smaller IDs were made before it."""
     try:
         return ids.layout.min_id(time)
     except (frazil.errors.BeforeEpochError, frazil.errors.LayoutExpiredError) as error:
@@ -100,7 +100,7 @@ def list_topics(session: Session) -> list[Topic]:
 @app.post("/api/messages", status_code=201)
 def create_message(new: NewMessage, session: Session) -> Message:
     if session.get(models.Topic, new.topic) is None:
-        raise HTTPException(422, f"there is no topic {new.topic}")
+        raise HTTPException(422, f"unknown topic {new.topic}")
     row = models.Message(topic_id=new.topic, author=new.author, text=new.text)
     session.add(row)
     session.commit()
@@ -133,7 +133,7 @@ def list_messages(
 def get_message(id: SnowflakeId, session: Session) -> Message:
     row = session.get(models.Message, id)
     if row is None:
-        raise HTTPException(404, f"there is no message {id}")
+        raise HTTPException(404, f"unknown message {id}")
     return show(row)
 
 

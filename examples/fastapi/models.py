@@ -7,8 +7,8 @@ from frazil.sqlalchemy import SnowflakeType, check_columns
 from sqlalchemy import ForeignKey, String, create_engine, make_url
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, sessionmaker
 
-# Each worker process leases a node number of its own, as the spec line in FRAZIL says. uvicorn imports this while its event loop runs:
-# `timeout` says that the program may wait here.
+# Each worker process leases its own node number, by the spec line in FRAZIL. uvicorn imports this while its event loop runs, where only
+# `timeout` allows a wait.
 ids = frazil.Snowflake(timeout=30)
 # `postgresql://` alone would mean psycopg2. A connection that a restart of the database has cut is replaced before it is used.
 engine = create_engine(make_url(os.environ["DATABASE_URL"]).set(drivername="postgresql+psycopg"), pool_pre_ping=True, max_overflow=0)
@@ -37,6 +37,6 @@ class Message(Base):
 
 if __name__ == "__main__":
     Base.metadata.create_all(engine)
-    # Tables that were there before may have keys of 32 bits.
+    # Existing tables may have keys of 32 bits.
     with engine.connect() as connection:
         check_columns(connection, Base.metadata)

@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 # The database that holds the rows also leases the node numbers.
 export DATABASE_URL FRAZIL="${FRAZIL:-standard store=env:DATABASE_URL}"
 
-# The mark comes last: what is half made is made again.
+# The mark is written last, so a half-made installation is made again.
 if ! cmp -s requirements.txt .venv/installed; then
     python3 -m venv .venv
     .venv/bin/pip install --quiet --requirement requirements.txt

@@ -6,7 +6,7 @@ import { serve } from './server.js'
 const PORT = Number(process.env.PORT ?? 8000)
 const WORKERS = Number(process.env.WORKERS ?? 4)
 
-// Each worker takes connections from the system. Those that this process has passed on to a worker would hang when it is killed meanwhile.
+// Each worker takes connections from the system. Those that this process has passed on to a worker would hang if the worker is killed.
 cluster.schedulingPolicy = cluster.SCHED_NONE
 
 async function watch() {
@@ -15,7 +15,7 @@ async function watch() {
   cluster.on('exit', (worker, code, signal) => {
     if (!stopping) {
       console.error(`Worker ${worker.process.pid} ended (${signal ?? code}): another takes its place`)
-      // Not at once, should each of them fail.
+      // After a pause, in case each of them fails.
       setTimeout(() => stopping || cluster.fork(), code ? 1000 : 0)
     }
   })
@@ -35,11 +35,11 @@ async function watch() {
 async function work() {
   const app = await serve(PORT)
   process.once('SIGTERM', async () => {
-    // The last request is answered, and the node number given back.
+    // The last request is answered, and the node number released.
     await app.close()
     process.exit()
   })
-  // A terminal's Ctrl-C reaches all processes; the one that watches says what to do.
+  // A terminal's Ctrl-C reaches all processes, but only the one that watches reacts.
   process.on('SIGINT', () => {})
 }
 

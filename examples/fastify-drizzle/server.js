@@ -11,7 +11,7 @@ import { openDatabase } from './database.js'
 import { ids, openIds } from './ids.js'
 import { messages, topics } from './schema.js'
 
-// Text with something in it; PostgreSQL keeps no NUL characters, and no halves of surrogate pairs.
+// Text that is not blank. PostgreSQL accepts no NUL characters, and no halves of surrogate pairs.
 const words = maxLength => ({ type: 'string', maxLength, pattern: '^(?=[^]*\\S)[^\\u0000\\ud800-\\udfff]*$' })
 const time = { type: 'string', format: 'date-time' }
 
@@ -31,7 +31,7 @@ const choice = {
 }
 const oneMessage = { type: 'object', properties: { id: idJsonSchema } }
 
-// Of a body nothing is converted; what stands in a URL is text, of which Fastify makes numbers where the schema says so.
+// Values in a body are not converted. Values in a URL are text, which Fastify converts to numbers if the schema has numbers.
 const ajv = new Ajv()
 const asItIs = { validatorCompiler: ({ schema }) => ajv.compile(schema) }
 
@@ -40,13 +40,13 @@ function refuse(statusCode, message) {
   return Object.assign(new Error(message), { statusCode })
 }
 
-/** What the API tells of a message; the time and the node number are in the ID. */
+/** A message in the API; the time and the node number are in the ID. */
 function show(row) {
   const { time, node } = ids.layout.decode(row.id)
   return { ...row, created: time.toISOString(), node }
 }
 
-/** The smallest ID of a millisecond: what lies below was made before it. */
+/** The smallest ID of a millisecond: smaller IDs were made before it. */
 function firstId(text) {
   try {
     return ids.layout.minId(new Date(text))
@@ -67,7 +67,7 @@ function routes(app, db) {
   app.post('/api/messages', { ...asItIs, schema: { body: newMessage, response: { 201: message } } }, async (request, reply) => {
     const { topic, author, text } = request.body
     if ((await db.select({ id: topics.id }).from(topics).where(eq(topics.id, topic))).length === 0) {
-      throw refuse(422, `there is no topic ${topic}`)
+      throw refuse(422, `unknown topic ${topic}`)
     }
     const [row] = await db.insert(messages).values({ topic, author: author.trim(), text: text.trim() }).returning()
     return reply.code(201).send(show(row))
@@ -85,7 +85,7 @@ function routes(app, db) {
   app.get('/api/messages/:id', { schema: { params: oneMessage, response: { 200: message } } }, async request => {
     const [row] = await db.select().from(messages).where(eq(messages.id, request.params.id))
     if (!row) {
-      throw refuse(404, `there is no message ${request.params.id}`)
+      throw refuse(404, `unknown message ${request.params.id}`)
     }
     return show(row)
   })
@@ -95,9 +95,9 @@ function routes(app, db) {
     reply.type('text/html; charset=utf-8').send(await readFile(new URL('index.html', import.meta.url))))
 }
 
-/** Serves the board on a port; `close()` of what it returns answers the last requests and gives the node number back. */
+/** Serves the board on a port; `close()` of the result answers the last requests and releases the node number. */
 export async function serve(port) {
-  // A worker that takes the place of a killed one may have to wait for its node number.
+  // A worker that replaces a killed one may have to wait for its node number.
   const app = Fastify({ pluginTimeout: 120_000 })
   const { db, close } = openDatabase()
   app.addHook('onClose', close)

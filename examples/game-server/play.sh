@@ -18,7 +18,7 @@ fail() {
 ask() { # DATABASE SQL
     sqlite3 -batch -bail "$1" "$2"
 }
-# The exit status of the audit of two worlds, which this script expects to be other than 0 now and then.
+# Audits both worlds, and keeps the exit status, which may be other than 0.
 audit() {
     audited=0
     "$FRAZIL" merge-audit game eu.txt us.txt "$@" || audited=$?

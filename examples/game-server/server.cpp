@@ -1,6 +1,6 @@
-// A game server with a fixed loop of 60 ticks a second: monsters fall, players pick their loot up and mail it. Every item has an ID
-// that was minted here, with no database asked; the inventory is an SQLite file. The loop owns the clock: what it stamps is the game's
-// time. A server that crashed resumes from its last save, after the highest ID that is saved.
+// A game server with a fixed loop of 60 ticks a second: monsters fall, players pick their loot up and mail it. Every item's ID is minted
+// here, without a request to a database; the inventory is an SQLite file. The loop sets the clock, so IDs have the game's time. A server
+// that crashed resumes from its last save, after the highest ID that is saved.
 //
 // usage: server DATABASE SERVER_NUMBER MINUTES
 #include <frazil.hpp>
@@ -66,7 +66,7 @@ public:
     void add(std::int64_t first, std::int64_t second) {
         sqlite3_bind_int64(statement_, 1, first);
         sqlite3_bind_int64(statement_, 2, second);
-        // A second row with an ID that is there already would be refused here: it is the primary key.
+        // A second row with the same ID would be refused here, because the ID is the primary key.
         if (sqlite3_step(statement_) != SQLITE_DONE) into_.fail();
         sqlite3_reset(statement_);
     }
@@ -89,7 +89,7 @@ int main(int argc, char **argv) try {
                   "CREATE TABLE IF NOT EXISTS mails (number INTEGER PRIMARY KEY, item INTEGER NOT NULL REFERENCES items, sender INTEGER NOT NULL);"
                   "CREATE TABLE IF NOT EXISTS world (tick INTEGER NOT NULL);"
                   "INSERT INTO world SELECT 0 WHERE NOT EXISTS (SELECT * FROM world)");
-    // A manual clock does not know what an earlier run has issued: the inventory does. A second server is refused with NODE_IN_USE.
+    // A manual clock does not know what an earlier run has issued, but the inventory does. A second server is refused with NODE_IN_USE.
     const std::int64_t highest = inventory.number("SELECT ifnull(max(id), 0) FROM items");
     const frazil::snowflake ids{"game clock=manual server=" + number + " after=" + std::to_string(highest)};
     insertion items{inventory, "INSERT INTO items (id, player) VALUES (?, ?)"};

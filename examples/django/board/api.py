@@ -14,7 +14,7 @@ from .models import Message, Topic
 
 
 class Text(serializers.CharField):
-    """Text alone: CharField takes numbers, too."""
+    """A field for text; CharField also accepts numbers."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -42,7 +42,7 @@ class MessageSerializer(serializers.ModelSerializer):
 
 
 class Wanted(serializers.Serializer):
-    """Which messages: of a topic, from `since` on and before `until`; `before` is the last ID of the page before."""
+    """The wanted messages: of a topic, from `since` on and before `until`; `before` is the last ID of the page before."""
 
     topic = SnowflakeField(required=False)
     since = serializers.DateTimeField(required=False)
@@ -65,14 +65,14 @@ class Messages(generics.ListCreateAPIView):
         """The newest messages first."""
         wanted = Wanted(data=request.query_params)
         wanted.is_valid(raise_exception=True)
-        told = wanted.validated_data
-        # Bounds of the key: a day is found by the primary key's index, and there is no column for the time.
-        found = Message.objects.created_between(told.get("since"), told.get("until")).order_by("-pk")
-        if "topic" in told:
-            found = found.filter(topic=told["topic"])
-        if "before" in told:
-            found = found.filter(pk__lt=told["before"])
-        return Response(MessageSerializer(found[: told["limit"]], many=True).data)
+        query = wanted.validated_data
+        # Bounds of the key: a day is found by the primary key's index, without a column for the time.
+        found = Message.objects.created_between(query.get("since"), query.get("until")).order_by("-pk")
+        if "topic" in query:
+            found = found.filter(topic=query["topic"])
+        if "before" in query:
+            found = found.filter(pk__lt=query["before"])
+        return Response(MessageSerializer(found[: query["limit"]], many=True).data)
 
 
 class OneMessage(APIView):
@@ -80,5 +80,5 @@ class OneMessage(APIView):
     def get(self, request: Request, id: str) -> Response:
         message = Message.objects.filter(pk=SnowflakeField().run_validation(id)).first()
         if message is None:
-            raise NotFound(f"there is no message {id}")
+            raise NotFound(f"unknown message {id}")
         return Response(MessageSerializer(message).data)

@@ -1,4 +1,4 @@
-"""Two tables whose keys are IDs of frazil, and a foreign key between them. The models say nothing of their keys: the settings do."""
+"""Two tables whose keys are IDs of frazil, and a foreign key between them. The settings define the keys, not the models."""
 
 import datetime
 

@@ -20,6 +20,6 @@ urlpatterns = [
     path("openapi.json", SpectacularJSONAPIView.as_view()),
     path("api/topics", api.Topics.as_view()),
     path("api/messages", api.Messages.as_view()),
-    # <snowflake:id> would answer 404 to what is no ID; this says why.
+    # <snowflake:id> would answer 404 to values that are not IDs; this returns the reason.
     path("api/messages/<str:id>", api.OneMessage.as_view()),
 ]

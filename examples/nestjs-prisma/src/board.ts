@@ -9,7 +9,7 @@ import { snowflakeId } from 'frazil/zod'
 import * as z from 'zod'
 import { DATABASE, DatabaseModule, type Database } from './database.js'
 
-// PostgreSQL keeps no NUL characters, and no half of a surrogate pair.
+// PostgreSQL accepts no NUL characters, and no half of a surrogate pair.
 const text = (most: number) =>
   z.string().trim().min(1).max(most).refine(given => given.isWellFormed() && !given.includes('\0'), 'must be Unicode without NUL')
 
@@ -52,7 +52,7 @@ class Messages {
   @ApiResponse({ status: 201, standardSchema: Message })
   async create(@Body({ schema: NewMessage }) { topic, author, text }: z.infer<typeof NewMessage>) {
     if (!await this.database.topic.findUnique({ where: { id: topic } })) {
-      throw new BadRequestException(`there is no topic ${topic}`)
+      throw new BadRequestException(`unknown topic ${topic}`)
     }
     return this.show(await this.database.message.create({ data: { topicId: topic, author, text } }))
   }
@@ -62,7 +62,7 @@ class Messages {
   @ApiResponse({ status: 200, standardSchema: z.array(Message) })
   async list(@Query({ schema: Wanted }) { topic, since, until, before, limit }: z.infer<typeof Wanted>) {
     const [from, end] = [since, until].map(time => (time === undefined ? undefined : this.firstId(time)))
-    // What is undefined bounds nothing.
+    // An undefined bound does not restrict the list.
     const rows = await this.database.message.findMany({
       where: { topicId: topic, AND: [{ id: { gte: from, lt: end } }, { id: { lt: before } }] },
       orderBy: { id: 'desc' },
@@ -76,7 +76,7 @@ class Messages {
   async find(@Param('id', { schema: snowflakeId({ as: 'bigint' }) }) id: bigint) {
     const row = await this.database.message.findUnique({ where: { id } })
     if (!row) {
-      throw new NotFoundException(`there is no message ${id}`)
+      throw new NotFoundException(`unknown message ${id}`)
     }
     return this.show(row)
   }
@@ -87,7 +87,7 @@ class Messages {
     return { id, topic: topicId, author, text, created: time, node: fields.node }
   }
 
-  /** The smallest ID of a millisecond: what lies below was made before it. */
+  /** The smallest ID of a millisecond: smaller IDs were made before it. */
   private firstId(time: string) {
     try {
       return BigInt(this.ids.layout.minId(new Date(time)))

@@ -14,7 +14,7 @@ function connect(ids: Snowflake) {
 export type Database = ReturnType<typeof connect>
 export const DATABASE = Symbol('database')
 
-// The generator is the one that the spec line in FRAZIL says.
+// The spec line in FRAZIL defines the generator.
 @Module({
   imports: [FrazilModule.forRoot()],
   providers: [{ provide: DATABASE, inject: [Snowflake], useFactory: connect }],

@@ -1,4 +1,4 @@
-// The first process starts the workers, and others for those that end; each of them is the application.
+// The first process starts the workers, and replaces those that end. Each worker runs the application.
 import cluster from 'node:cluster'
 import { StandardSchemaValidationPipe } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'

@@ -1,4 +1,4 @@
-// Makes the tables, once, before the workers start: `prisma migrate deploy` reads the same file, and downloads an engine for that.
+// Creates the tables once, before the workers start. `prisma migrate deploy` reads the same file, but downloads an engine for it.
 import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
 
