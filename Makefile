@@ -1,5 +1,7 @@
-# Each target sets itself up and calls one script.
-.PHONY: help demo demo-server example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check test bench bench-quick frameworks guide soak package platforms install uninstall lint fmt generate
+# Each target sets itself up and calls one script. tests/run.py runs one target at a time in a checkout, and ends everything with it.
+.PHONY: help demo demo-server example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check test bench bench-quick frameworks guide soak package rehearse platforms install uninstall lint fmt generate
+# Without Python, setup.sh installs it, or names what is missing.
+run = command -v python3 >/dev/null || scripts/setup.sh --check && exec python3 tests/run.py
 PREFIX ?= /usr/local
 LIBDIR ?= lib
 # LIBDIR may be given with PREFIX or without.
@@ -9,49 +11,52 @@ help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 25
 
 demo: ## three programs in three languages mint at once, one is killed, and their IDs are checked
-	@scripts/demo.sh
+	@$(run) demo
 
 demo-server: ## three replicas of frazil-server and six clients, while everything around them breaks; every ID is checked
-	@scripts/demo-server.sh
+	@$(run) demo-server
 
 example-django: ## a message board in Django, REST framework and PostgreSQL with four worker processes: http://127.0.0.1:8000
-	@scripts/example.sh django
+	@$(run) example django
 
 example-fastapi: ## a message board in FastAPI, SQLAlchemy and PostgreSQL with four worker processes: http://127.0.0.1:8000
-	@scripts/example.sh fastapi
+	@$(run) example fastapi
 
 example-fastify-drizzle: ## a message board in Fastify, Drizzle and PostgreSQL with four worker processes: http://127.0.0.1:8000
-	@scripts/example.sh fastify-drizzle
+	@$(run) example fastify-drizzle
 
 example-game-server: ## two game servers in C++ and SQLite, and the merge of their databases, with and without a mistake
-	@scripts/example.sh game-server
+	@$(run) example game-server
 
 example-nestjs-prisma: ## a message board in NestJS, Prisma and PostgreSQL with four worker processes: http://127.0.0.1:8000
-	@scripts/example.sh nestjs-prisma
+	@$(run) example nestjs-prisma
 
-check: ## the core and the Python binding, without servers: the short loop
-	@scripts/check.sh
+check: ## the core, the command line and the Python binding, without servers: the short loop
+	@$(run) check
 
 test: ## every suite in every language; SUITE=core K=fork: one suite, or the tests of it whose names hold K
-	@$(if $(SUITE),scripts/suite.sh $(SUITE) $(K),scripts/test.sh)
+	@$(run) test "$$SUITE" "$$K"
 
 bench: ## ns per ID beside floors and peers, the service level, and frazil-server
-	@scripts/bench.sh
+	@$(run) bench
 
 bench-quick: ## the same within two minutes, once it is built: not a release's build, fewer rounds
-	@scripts/bench.sh --quick
+	@$(run) bench --quick
 
 frameworks: ## the adapters with the oldest frameworks that they support, every application of examples/, frazil-server's clients
-	@scripts/frameworks.sh
+	@$(run) frameworks
 
 soak: ## the randomised tests at length: more cases, more preemptions, 30 million IDs
-	@scripts/soak.sh
+	@$(run) soak
 
 package: ## what is released for this machine: wheel, npm packages, C library; installed and run in clean environments
-	@scripts/package.sh
+	@$(run) package
+
+rehearse: ## what make package has left, installed on empty Debian systems from registries on loopback; as root, on Debian
+	@$(run) rehearse
 
 platforms: ## the core, the bindings and the packages for Windows, arm64, armv7 and musl, with their tests, and those for macOS, inspected; as root, on Debian
-	@scripts/platforms.sh
+	@tests/platforms/run.sh
 
 guide: ## the guide as a site, with its links checked: build/guide/index.html
 	@scripts/guide.sh

@@ -1,6 +1,6 @@
-"""Draws the guide's plots from what a run of `make bench` has kept: bench/plot.py [FROM TO].
+"""Draws the guide's plots from the files of a run of `make bench`: bench/plot.py [FROM TO].
 
-A file of FROM holds a language's cases, or `threads`, or `latency`.
+A file of FROM holds a language's cases, or `threads`, `latency` or `rows`.
 """
 
 import json
@@ -12,9 +12,25 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 
 mpl.use("svg")
-# The same text gives the same file.
-mpl.rcParams |= {"svg.hashsalt": "frazil", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-OURS, FLOOR, PEER = "#1f6f8b", "#b8b8b8", "#d9a441"
+# The same figures give the same file. Text stays text, because glyphs as paths take ten times the space.
+mpl.rcParams |= {
+    "svg.hashsalt": "frazil",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "sans-serif"],
+}
+mpl.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+# Each has a contrast of at least 3:1 on white.
+OURS, FLOOR, PEER = "#1f6f8b", "#767676", "#b3721a"
+# The calls of the first chart: the file of a language, the case, and the label.
+HEADLINE = [
+    ("python", "mint = ids.next; mint()", "Python: frazil"),
+    ("python", "uuid_utils uuid7()", "Python: uuid_utils, UUID 7"),
+    ("python", "snowflake-id next(generator)", "Python: snowflake-id"),
+    ("node", "ids.next()", "Node.js: frazil"),
+    ("node", "crypto.randomUUID()", "Node.js: crypto.randomUUID"),
+    ("node", "@sapphire/snowflake, string", "Node.js: @sapphire/snowflake"),
+]
 
 
 def group(case):
@@ -28,6 +44,12 @@ def label(case):
     return re.sub(r"floor: |frazil: |peer: |[*`]", "", case)
 
 
+def beside(axes, text, x, y, left=False, **style):
+    """Writes a text on one side of a point."""
+    offset, side = (-4, "right") if left else (4, "left")
+    axes.annotate(text, (x, y), xytext=(offset, 0), textcoords="offset points", ha=side, va="center", **style)
+
+
 def bars(language, cases, folder):
     """ns per ID, the fastest on top."""
     cases = sorted((case for case in cases if "empty loop" not in case["case"]), key=lambda case: -case["ns"])
@@ -38,12 +60,39 @@ def bars(language, cases, folder):
         axes.barh(places, [cases[place]["ns"] for place in places], color=colour, label=kind)
     axes.set_yticks(range(len(cases)), [label(case["case"]) for case in cases])
     axes.set_xscale("log")
-    axes.set_xlabel(f"ns per {'row' if language == 'orm' else 'ID'}, logarithmic")
+    axes.set_xlabel(f"ns per {'row' if language in ('columns', 'orm') else 'ID'}, logarithmic")
     axes.legend(frameon=False, loc="upper right")
     for place, case in enumerate(cases):
-        axes.annotate(f" {case['ns']:,.{0 if case['ns'] >= 100 else 1}f}", (case["ns"], place), va="center", fontsize=8)
+        beside(axes, f"{case['ns']:,.{0 if case['ns'] >= 100 else 1}f}", case["ns"], place, fontsize=8)
     axes.margins(x=0.12, y=0.01)
     save(figure, folder / f"{language}.svg")
+
+
+def headline(languages, folder):
+    """A call of frazil beside its best-known peers, on a linear axis."""
+    costs = {(language, label(case["case"])): case["ns"] for language in ("python", "node") for case in languages[language]}
+    figure, axes = plt.subplots(figsize=(7, 2))
+    for place, (language, case, name) in enumerate(reversed(HEADLINE)):
+        is_ours, ns = name.endswith("frazil"), costs[language, label(case)]
+        weight = "bold" if is_ours else "normal"
+        axes.barh(place, ns, color=OURS if is_ours else FLOOR)
+        beside(axes, f"{ns:.0f} ns", ns, place, weight=weight)
+        beside(axes, name, 0, place, left=True, weight=weight)
+    axes.set_axis_off()
+    save(figure, folder / "headline.svg")
+
+
+def rows(cases, folder):
+    """The cost of a row against the number of rows."""
+    figure, axes = plt.subplots(figsize=(6, 3.2))
+    for case, colour in zip(cases, (OURS, PEER, FLOOR), strict=False):
+        axes.plot(case["rows"], case["ns"], marker="o", color=colour, label=case["case"])
+    axes.set_xscale("log")
+    axes.set_xlabel("rows, logarithmic")
+    axes.set_ylabel("ns per row")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    save(figure, folder / "rows.svg")
 
 
 def lines(cases, folder):
@@ -78,9 +127,13 @@ def save(figure, path):
 def main():
     source, folder = map(Path, sys.argv[1:] or ["build/bench", "docs/speed"])
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(source.glob("*.json")):
-        cases = json.loads(path.read_text())
-        match path.stem:
+    measured = {path.stem: json.loads(path.read_text()) for path in sorted(source.glob("*.json"))}
+    if {"python", "node"} <= measured.keys():
+        headline(measured, folder)
+    for name, cases in measured.items():
+        match name:
+            case "rows":
+                rows(cases, folder)
             case "threads":
                 lines(cases, folder)
             case "latency":

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Lays out the C library for .NET and game engines: OUT/nuget, OUT/unity, OUT/unreal/Frazil, OUT/godot/addons/frazil.
 # usage: packaging/engines.sh OUT TARGET=PREFIX...
-#   PREFIX is an unpacked release archive, or where `make install` has installed; TARGET is its triple: x86_64-unknown-linux-gnu
-# It needs Mono's mcs, and for Godot cc; for other machines than this one python-zig, as scripts/release-tools.sh installs it.
+#   PREFIX is an unpacked release archive, or the prefix of a `make install`; TARGET is its triple: x86_64-unknown-linux-gnu
+# It needs Mono's mcs, and cc for Godot. For other platforms it needs python-zig, which scripts/release-tools.sh installs.
 set -euo pipefail
 [ $# -ge 2 ] || { echo 'usage: packaging/engines.sh OUT TARGET=PREFIX...' >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -11,7 +11,7 @@ out=$(cd "$1" && pwd)
 shift
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml")
-# As c-api/build.rs names it.
+# The same name as in c-api/build.rs.
 abi=${version%%.*}
 [ "$abi" != 0 ] || abi=${version%.*}
 notices=$root/THIRD-PARTY-NOTICES.txt
@@ -43,7 +43,7 @@ fill unity/package.json "$unity/package.json"
 put "$root/packaging/csharp/README.md" "$unity/README.md"
 sed "s|](docs/|](https://github.com/frazil/frazil/blob/main/docs/|g" "$root/CHANGELOG.md" > "$unity/CHANGELOG.md"
 licence "$unity/LICENSE.md"
-# Unity's name for it.
+# Unity requires this name.
 put "$notices" "$unity/Third Party Notices.md"
 put "$root/packaging/unity/FrazilSharp.asmdef" "$unity/Runtime/FrazilSharp.asmdef"
 put "$root/packaging/csharp/Snowflake.cs" "$unity/Runtime/Snowflake.cs"
@@ -57,7 +57,7 @@ libraries='' dependencies=''
 
 for platform; do
     target=${platform%%=*} prefix=${platform#*=}
-    # The engines' names of the platform; an empty one where the engine does not have it. Unity's are the player, the editor's OS, the processor.
+    # Each engine's name of the platform; empty if the engine does not support it. Unity's has the player, the editor's OS and the processor.
     in_unity='' in_unreal='' in_godot=''
     case $target in
         x86_64-unknown-linux-gnu) rid=linux-x64 in_unity='Linux64 Linux x86_64' in_unreal=Linux in_godot=linux.x86_64 zig=x86_64-linux-gnu ;;
@@ -100,7 +100,7 @@ for platform; do
         [ "$target" = "$(uname -m)-unknown-linux-gnu" ] || cc="python-zig cc -target $zig"
         # shellcheck disable=SC2086
         $cc -std=c99 -O2 -s -shared $flags "-I$prefix/include" "$root/packaging/godot/frazil_godot.c" "$prefix/$linked" -o "$godot/bin/$in_godot/$extension"
-        # Nothing links it.
+        # The import library of the extension is not needed, because no program links it.
         rm -f "$godot/bin/$in_godot/frazil_godot.lib"
         libraries+="$in_godot = \"bin/$in_godot/$extension\""$'\n'
         dependencies+="$in_godot = { \"bin/$in_godot/$loaded\": \"\" }"$'\n'
@@ -121,7 +121,7 @@ $libraries
 $dependencies
 END
 
-# Unity writes no settings into a package: each file and folder brings its own.
+# Unity writes no settings into a package, so each file and folder comes with its own.
 find "$unity" -mindepth 1 ! -name '*.meta' | while read -r asset; do
     case $asset in
         *.cs) importer=MonoImporter ;;
@@ -136,7 +136,7 @@ find "$unity" -mindepth 1 ! -name '*.meta' | while read -r asset; do
     fi
 done
 
-# Not Frazil.dll, which Windows could not tell from frazil.dll.
+# Not Frazil.dll, because on Windows that is the same name as frazil.dll.
 mkdir -p "$nuget/lib/netstandard2.0"
 echo "[assembly: System.Reflection.AssemblyVersion(\"$version.0\")]" > "$out/nuget/Version.cs"
 # With -doc, a public item without a comment is a warning.

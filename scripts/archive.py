@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Packs folders so that the archive's bytes follow from names, contents and whether a file is a program: two builds are equal.
+"""Packs folders into archives whose bytes depend only on names, contents and the executable bit, so that two builds are equal.
 
-usage: [SOURCE_DATE_EPOCH=SECONDS] scripts/archive.py ARCHIVE FOLDER [NAME]...: all of a folder, or these in it; a .zip, or else a .tar.gz
+usage: [SOURCE_DATE_EPOCH=SECONDS] scripts/archive.py ARCHIVE FOLDER [NAME]...: packs a folder, or these names in it, as .zip or else .tar.gz
 """
 
 import gzip
@@ -16,14 +16,14 @@ from pathlib import Path
 
 
 def the_time():
-    """Returns the seconds that every file is from: those of the last commit, unless they are given."""
+    """Returns the time of every file, in seconds: SOURCE_DATE_EPOCH, or else the last commit's."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     commit = ["git", "-C", Path(__file__).parent, "log", "-1", "--format=%ct"]
     return int(given or subprocess.check_output(commit))
 
 
 def every_path(folder, names):
-    """Names in the archive with their paths, in one order on every machine."""
+    """Returns the names in the archive with their paths, in the same order on every machine."""
     found = {path for name in names or os.listdir(folder) for path in (folder / name, *(folder / name).rglob("*"))}
     return sorted((path.relative_to(folder).as_posix(), path) for path in found)
 
@@ -36,7 +36,7 @@ def tar(archive, folder, names, seconds):
     ):
         for name, path in every_path(folder, names):
             entry = opened.gettarinfo(path, name)
-            # The archive is root's, whoever made it.
+            # Independent of the account that packs it.
             entry.uid, entry.gid, entry.uname, entry.gname, entry.mtime = 0, 0, "root", "root", seconds
             entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
             opened.addfile(entry, io.BytesIO(path.read_bytes()) if entry.isreg() else None)

@@ -1,17 +1,9 @@
 #!/usr/bin/env bash
-# Builds the guide into build/guide; a link within it, or to a file of the repository, that leads nowhere is an error.
+# Builds the guide into build/guide. A broken link to a page or to a file of the repository is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tools=docs/site/requirements.txt
-venv=build/guide-venv
-if ! cmp -s $tools $venv/installed; then
-    echo "Installing what the guide is built with" >&2
-    rm -rf $venv
-    python3 -m venv $venv
-    $venv/bin/pip --quiet --disable-pip-version-check install --requirement $tools
-    cp $tools $venv/installed
-fi
-# The pages of Node's reference are made of the type declarations.
+scripts/venv.sh build/guide-venv docs/site/requirements.txt
+# The pages of Node's reference are made from the type declarations.
 node=build/guide-node
 if ! cmp -s docs/site/package-lock.json $node/installed; then
     rm -rf $node
@@ -21,7 +13,7 @@ if ! cmp -s docs/site/package-lock.json $node/installed; then
     cp docs/site/package-lock.json $node/installed
 fi
 (cd $node && npx typedoc --plugin typedoc-plugin-markdown --options ../../docs/site/typedoc.json)
-# All of them become one page.
+# The guide joins these pages into one, so links between them lose their file name.
 sed -i 's/(index\.md#/(#/g' $node/pages/*.md
-$venv/bin/python -m sphinx -E -a -W --keep-going -q -b html -c docs/site docs build/guide
+build/guide-venv/bin/python -m sphinx -E -a -W --keep-going -q -b html -c docs/site docs build/guide
 echo "The guide is build/guide/index.html"

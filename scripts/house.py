@@ -1,26 +1,30 @@
 #!/usr/bin/env python3
-"""Measures the structure of the Rust code: lines by module, long files, circles of imports, first words of doc comments.
+"""Measures the structure of the Rust code: lines by module, long files, circles of imports, first words of doc comments, and the gauges.
 
-    scripts/house.py            # a table for each crate, and the circles with what ties them
+    scripts/house.py            # a table for each crate, and its circles with the imports that cause them
     scripts/house.py --json     # the same figures, to compare two states
+    scripts/house.py --gauges   # the gauges of tests/repo/house.json, which only fall
+    scripts/house.py --floors   # which crate, and which module of frazil, imports which: the page in CONTRIBUTING.md
 
-A line of product code is one that is neither blank, nor a comment, nor part of a test. A circle is a set of files of which each imports,
-directly or through others, every other one. A module's root that only re-exports a name imports nothing by that: whoever uses the name
-imports the file that defines it. What a file takes from the module of which it is a part does not count.
+Product code excludes blank lines, comments and tests. In a circle, each file imports every other file, directly or indirectly.
+A re-export is not an import: a file that uses a re-exported name imports the file that defines it.
+A file may import from the modules that contain it; these imports do not count.
 """
 
 import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-CRATES = ("core", "cli", "server", "python", "node", "c-api")
+# From the lowest floor up: a crate imports only those before it.
+CRATES = ("core/base", "core/store", "core", "cli", "server", "python", "node", "c-api")
 LONG = 250
-# Files that no Linux builds.
+# Files that are not built on Linux.
 ELSEWHERE = ("/windows.rs", "/lock_files.rs", "/elsewhere.rs")
 # A doc comment begins with a noun phrase or a verb in the third person, not with one of these.
 FIRST_WORDS = re.compile(r"(What|Who|Whose|Whoever|How|Whether|Where|When|Of|As|For|Until|The same)\b")
@@ -32,14 +36,22 @@ DOC_COMMENTS = {
 }
 # Files of a module tree that hold no product code.
 TESTS = re.compile(r"(^|/)(tests?|simulation|suite|loom_tests|\w+_tests|copy|sigpipe)(/|\.rs$)")
-# Comments, and what could be taken for one or for a path.
+# Comments, and strings that look like a comment or a path.
 NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|r#+".*?"#+|b?"(?:\\.|[^"\\])*"|b?\'(?:\\.[^\']*|[^\\\'])\'', re.DOTALL)
 TEST_MODULE = re.compile(r"#\[cfg\((?:test|all\(test\b[^\]]*)\)\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*\{")
-DEFINITION = re.compile(
-    r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:(?:default|const|async|unsafe|extern\s*(?:\"[^\"]*\")?)\s+)*"
-    r"(?:fn|struct|enum|trait|type|const|static|union|macro_rules!)\s+(?:mut\s+)?(\w+)",
+TYPE = re.compile(r"^(?:pub(?:\([^)]*\))?\s+)?(?:unsafe\s+)?(?:struct|enum|trait|union|type)\s+(\w+)", re.MULTILINE)
+# Words that frazil's texts have used in unusual senses.
+PRIVATE_WORDS = re.compile(
+    r"\b(?:tell|tells|told|telling|behind|stands?|meanwhile|mend(?:s|ed)?|by hand|so many)\b"
+    r"|\b[Ww]ho(?:ever)? (?:asks?|comes?|waits?|calls?|has|have|is|are|uses?|opens?|takes?|wants?|sends?|reads?|looks?|gets?|ends?|was|were|does|did)\b"
+    r"|\bof (?:its|their|his|your) own\b|\b(?:goes?|went|going) on\b|\b(?:given|gives?|gave|giving) (?:\w+ )?back\b|\blets? (?:\w+ )?go\b"
+    r"|\b(?:is|are|was|were) no (?!longer|more\b|such|one\b)\w+|\blies? ready\b|(?:^|[.:;] )What (?:is|are|was|the|a|it|they)\b|\bfor who\b"
+    r"|\bas the \w+ says\b",
     re.MULTILINE,
 )
+PROSE = ("rs", "py", "pyi", "js", "mjs", "ts", "sh", "h", "hpp", "c", "cpp", "md")
+NO_PROSE = re.compile(r"zh-CN|\.ja\.|CHANGELOG|THIRD|LICENSE|generated|/proto/|scripts/house\.py")
+TEST_FILES = re.compile(r"(^|/)(tests?|bench|benches|demo|examples|fuzz)(/|\.)|simulation|suite|_test")
 USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.MULTILINE)
 INNER_PATH = re.compile(r"(?<!:)\b\w+(?:::\w+)+")
 
@@ -106,7 +118,7 @@ class Crate:
         self.exports = {module: self.re_exports(module) for module in self.files}
 
     def module(self, path: str) -> tuple[str, list[str]] | None:
-        """Returns the deepest module of an absolute path, and what is left of it."""
+        """Returns the deepest module of an absolute path, and the rest of the path."""
         parts = path.split("::")
         for count in range(len(parts), -1, -1):
             if "/".join(parts[:count]) in self.files:
@@ -114,7 +126,7 @@ class Crate:
         return None
 
     def absolute(self, module: str, path: str) -> str | None:
-        """Returns a path seen from the crate's root, or nothing where it leads out of the crate."""
+        """Returns a path relative to the crate's root, or None if it is outside the crate."""
         first, _, rest = path.partition("::")
         here = [part for part in module.split("/") if part]
         if first == "crate":
@@ -147,7 +159,7 @@ class Crate:
         return module, rest[0]
 
     def imports(self) -> dict[str, dict[str, set[str]]]:
-        """Returns, for each file, the files that it imports, and the names."""
+        """Returns the files that each file imports, with the imported names."""
         arrows = {}
         for module, path in self.files.items():
             text = code(path)
@@ -162,8 +174,8 @@ class Crate:
                 if absolute is None or (home := self.home(absolute)) is None:
                     continue
                 target, name = home
-                # A module that is named by itself is a declaration's; its names are seen where they are used. And a part of a module
-                # may use the module that it is a part of.
+                # A path to a module itself counts only where one of its names is used. A file may also use the modules
+                # that contain it.
                 is_part = f"{module}/".startswith(f"{target}/")
                 if not is_part and name != target.rsplit("/", 1)[-1]:
                     arrows.setdefault(path, {}).setdefault(self.files[target], set()).add(name)
@@ -198,6 +210,80 @@ def circles(arrows: dict[str, dict[str, set[str]]]) -> list[list[str]]:
     return sorted(found)
 
 
+def rooms_of(path: str, name: str) -> str:
+    """Returns the module at the root of its crate to which a file belongs."""
+    return re.sub(r"\.rs$", "", path.removeprefix(f"{name}/src/").split("/")[0])
+
+
+def floors(name: str) -> list[tuple[str, set[str]]]:
+    """Returns a crate's root modules with their imports, each after the modules that it imports. Raises an error for a circle."""
+    arrows: dict[str, set[str]] = {rooms_of(path, name): set() for path in Crate(name).files.values()}
+    for path, others in Crate(name).imports().items():
+        arrows[rooms_of(path, name)] |= {rooms_of(other, name) for other in others} - {rooms_of(path, name), "lib"}
+    arrows.pop("lib", None)
+    order: list[tuple[str, set[str]]] = []
+    while arrows:
+        free = sorted(room for room, others in arrows.items() if not others & arrows.keys())
+        if not free:
+            raise ValueError(f"the modules of {name} import each other in a circle: {arrows}")
+        order += [(room, arrows.pop(room)) for room in free]
+    return order
+
+
+def page() -> str:
+    """Returns the floors as a page: the crates, and the modules of frazil, each above those that it imports."""
+    manifests = {name: tomllib.loads((ROOT / name / "Cargo.toml").read_text()) for name in CRATES}
+    folders = {manifest["package"]["name"]: name for name, manifest in manifests.items()}
+    rows = [("crate", "stands on")]
+    for name, manifest in reversed(manifests.items()):
+        tables = [manifest, *manifest.get("target", {}).values()]
+        wanted = [pair for table in tables for pair in table.get("dependencies", {}).items()]
+        needed = {options.get("package", of) if isinstance(options, dict) else of for of, options in wanted}
+        rows.append((f"`{name}`", ", ".join(f"`{folders[of]}`" for of in folders if of in needed)))
+    rows += [("", ""), ("module of `core`", "imports")]
+    rows += [(f"`{room}`", ", ".join(f"`{other}`" for other in sorted(others))) for room, others in reversed(floors("core"))]
+    lines = [f"| {left} | {right} |".replace("|  |", "| - |") if left else "" for left, right in rows]
+    return "\n".join(line + "\n|---|---|" if line.startswith(("| crate", "| module")) else line for line in lines)
+
+
+def private_words() -> dict[str, float]:
+    """Returns the private words per 1,000 lines, by area."""
+    found, lines = Counter(), Counter()
+    for path in tracked(*(f"*.{ending}" for ending in PROSE)):
+        if NO_PROSE.search(path):
+            continue
+        text = (ROOT / path).read_text()
+        folder = path.split("/")[0]
+        area = "tests" if TEST_FILES.search(path) else "docs" if path.endswith(".md") else folder
+        found[area] += len(PRIVATE_WORDS.findall(text))
+        lines[area] += text.count("\n")
+    return {area: round(1000 * found[area] / count, 1) for area, count in sorted(lines.items()) if count >= 1000}
+
+
+def gauges() -> dict[str, float]:
+    """Returns the figures that tests/repo/house.json bounds."""
+    crates = {name: Crate(name) for name in CRATES}
+    homes: dict[tuple[str, str], set[str]] = {}
+    for name, crate in crates.items():
+        for module, path in crate.files.items():
+            # Variants of a type for several operating systems count as one type.
+            system = re.sub(r"\b(unix|windows|linux|elsewhere|lock_files)\b", "*", module)
+            for of in TYPE.findall(code(path)):
+                homes.setdefault((name, of), set()).add(system)
+    sources = [(path, (ROOT / path).read_text()) for path in tracked("*.rs")]
+    features = {path: len(re.findall(r"cfg(?:_attr)?\([^\]]*feature\b", text)) for path, text in sources}
+    return {
+        "lines of product code": sum(sum(crate.lines().values()) for crate in crates.values()),
+        "lines of frazil": sum(crates["core"].lines().values()),
+        "root modules of frazil": len(floors("core")),
+        "cfg(feature) in frazil": sum(count for path, count in features.items() if path.startswith("core/src/")),
+        "cfg(feature)": sum(features.values()),
+        "type names with two meanings in a crate": sum(len(modules) > 1 for modules in homes.values()),
+        "lines of scripts": sum((ROOT / path).read_text().count("\n") for path in tracked("scripts/*")),
+        "tracked files": len(tracked("*")),
+    } | {f"private words per 1,000 lines: {area}": rate for area, rate in private_words().items()}
+
+
 def figures() -> dict:
     measured = {"crates": {}, "first words": {}}
     for name in CRATES:
@@ -205,7 +291,7 @@ def figures() -> dict:
         lines, arrows = crate.lines(), crate.imports()
         rooms = Counter()
         for path, count in lines.items():
-            rooms["elsewhere" if path.endswith(ELSEWHERE) else re.sub(r"\.rs$", "", path.split("/")[2])] += count
+            rooms["elsewhere" if path.endswith(ELSEWHERE) else rooms_of(path, name)] += count
         measured["crates"][name] = {
             "lines": sum(lines.values()),
             "rooms": dict(rooms.most_common()),
@@ -219,6 +305,12 @@ def figures() -> dict:
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--gauges"]:
+        print(json.dumps(gauges(), indent=1))
+        return
+    if sys.argv[1:] == ["--floors"]:
+        print(page())
+        return
     measured = figures()
     if sys.argv[1:] == ["--json"]:
         print(json.dumps(measured, indent=1))

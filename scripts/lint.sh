@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh
 cargo fmt --all --check
 cargo clippy --locked --workspace --all-targets -- -D warnings
-# As a program has the crate: the others of the workspace ask for features.
+# Alone, with its default features, because other crates of the workspace enable more.
 cargo clippy --locked -p frazil -- -D warnings
 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo clippy --locked -p frazil --lib --profile test -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p frazil -p frazil-cli --lib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fails where a registry serves a newer framework than the one that the adapters are tested with.
+"""Fails if a registry serves a newer framework than the one that the adapters are tested with.
 
-usage: scripts/newer.py: it asks npm and pip, with the registries that they are set up for
+usage: scripts/newer.py; it queries the registries that npm and pip are configured for
 """
 
 import json
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def in_table():
-    """The frameworks of the guide's table, with the oldest and the newest version; those without an adapter have no oldest."""
+    """Returns the frameworks of the guide's table, with the oldest (only those with an adapter have one) and the newest version."""
     table = (ROOT / "docs/platforms.md").read_text().partition("## Frameworks")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (\S+) \| (\d\S*)? ?\| (\d\S*) \|$", table, re.MULTILINE)
     return {name: (oldest, newest) for name, oldest, newest in rows}
@@ -29,7 +29,7 @@ def in_node():
 
 
 def in_python():
-    """Returns those of Python's adapters."""
+    """Returns the versions that the tests of Python's adapters install."""
 
     def versions(name):
         lines = (ROOT / f"tests/adapters/python/{name}.txt").read_text().splitlines()
@@ -54,8 +54,8 @@ def served():
         if name not in python:
             yield name, newest, output("npm", "view", name, "version").strip()
             continue
-        told = output(sys.executable, "-m", "pip", "index", "versions", "--disable-pip-version-check", "--ignore-requires-python", name)
-        yield name, newest, re.match(r"\S+ \((\S+)\)", told)[1]
+        answer = output(sys.executable, "-m", "pip", "index", "versions", "--disable-pip-version-check", "--ignore-requires-python", name)
+        yield name, newest, re.match(r"\S+ \((\S+)\)", answer)[1]
 
 
 if __name__ == "__main__":

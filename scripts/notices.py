@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes THIRD-PARTY-NOTICES.txt: the licences of all that is linked into an artefact of a release, on any platform.
+"""Writes THIRD-PARTY-NOTICES.txt: the licences of everything that is linked into an artefact of a release, on any platform.
 
 usage: scripts/notices.py
 """
@@ -14,7 +14,7 @@ import sbom
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "THIRD-PARTY-NOTICES.txt"
-# MIT OR Apache-2.0.
+# cargo-about is under MIT OR Apache-2.0.
 VERSION = "0.9.3"
 PACKAGES = ["frazil-c", "frazil-python", "frazil-node", "frazil-server", "frazil-cli"]
 HEAD = """Third-party notices
@@ -23,10 +23,10 @@ The binaries of frazil contain the libraries below, under the licences that foll
 their names. Where a library offers several licences, one of them is given. A binary
 contains only some of the libraries: the list of crates that comes with it names them.
 """
-# The licences of Rust's standard library, each with a crate whose text is the same: Apache-2.0, and Unicode's for the tables.
+# The licences of Rust's standard library (Unicode's is for its tables), each with a crate that has the same text.
 STANDARD_LIBRARY = {"Apache-2.0": "libc", "Unicode-3.0": "unicode-properties"}
-# Holders of the copyright of crates without a file of MIT's licence, and of libraries that are no crates. Two that Zig links need no
-# notice: LLVM's unwinder, by the exception of its licence, and mingw-w64's startup code, which is in the public domain.
+# Copyright holders of crates without a file of MIT's licence, and of libraries other than crates. Two libraries that Zig links need no
+# notice: the licence of LLVM's unwinder has an exception, and mingw-w64's startup code is in the public domain.
 MIT = {
     "napi": "Copyright (c) 2020-present LongYinan",
     "napi-sys": "Copyright (c) 2020-present LongYinan",
@@ -64,28 +64,28 @@ def copyrights(text):
 
 
 def mit(holders):
-    """Returns MIT's text with the lines that name the holders of the copyright."""
+    """Returns the text of MIT's licence with these copyright lines."""
     return re.sub(r"^Copyright .*", holders, (ROOT / "LICENSE-MIT").read_text("utf-8"))
 
 
 def isc_of_ring(folder):
-    """Returns ISC's text with the holders of the copyright of all sources that have it; ring's own file names only its author."""
+    """Returns the ISC licence with the copyright holders of all of ring's sources under it; ring's licence file names only its author."""
     heads = [path.read_text("utf-8").partition("Permission to use, copy") for path in folder.rglob("*.[rchi]*")]
     holders = {line for head, licence, _ in heads if licence for line in copyrights(head) if "Brian Smith" not in line}
     return "\n".join(sorted(holders)) + "\n" + (folder / "LICENSE-other-bits").read_text("utf-8")
 
 
 def found():
-    """Yields each licence that cargo-about finds in a crate: its identifier and name, the crate, the text, and the holders of the copyright
-    that the text does not name."""
+    """Yields each licence that cargo-about finds in a crate: identifier, name, crate, text, and the copyright holders that the text
+    does not name."""
     sbom.output("cargo", "fetch", "--locked")
-    # Frozen, it asks no server.
+    # With --frozen, cargo-about contacts no server.
     about = sbom.tool("cargo-about", VERSION, "--features", "cli")
     for licence in json.loads(sbom.output(about, "generate", "--workspace", "--frozen", "--fail", "--format", "json"))["licenses"]:
         for crate in (its["crate"] for its in licence["used_by"]):
             text, holders, folder = licence["text"], [], Path(crate["manifest_path"]).parent
             if licence["id"] == "Apache-2.0":
-                # The terms are the same everywhere. How to apply them comes after them, with or without a name.
+                # The terms are the same in every copy. The appendix after them may name a holder, but need not.
                 holders = copyrights(text.partition("Licensed under the Apache License")[0])
                 text = (ROOT / "LICENSE-APACHE").read_text("utf-8")
                 if crate["name"] == "ring":
@@ -102,7 +102,7 @@ def notices(crates):
     sections, titles = {}, {}
 
     def add(identifier, text, library, holders=()):
-        # Texts that differ only in their margins are one.
+        # Texts that differ only in white space count as one.
         _, libraries = sections.setdefault((identifier, " ".join(text.split())), (text, {}))
         libraries.setdefault(library, []).extend(holders)
 

@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Publishes the release in build/package, and skips what is there already, so that a release which failed half-way can be run again.
+# Publishes the release in build/package. Skips what is published already, so that a release that failed half-way can be run again.
 # usage: scripts/publish.sh crates | npm | sums | image NAME | page TAG
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 
 case ${1:-} in
-    # The library before the command that needs it.
+    # Each crate is published before the crates that depend on it.
     crates)
-        for crate in frazil frazil-cli; do
+        for crate in frazil-base frazil-store frazil frazil-cli; do
             cargo info --quiet --registry crates-io "$crate@$version" > /dev/null || cargo publish --locked --package "$crate"
         done ;;
-    # The platforms' packages before the one that asks for them.
+    # The platform packages are published before the main package, which depends on them.
     npm)
         for package in build/package/node/frazil-[a-z]*.tgz build/package/node/frazil-[0-9]*.tgz; do
             name=$(tar -xOzf "$package" package/package.json | python3 -c 'import json, sys; its = json.load(sys.stdin); print(its["name"] + "@" + its["version"])')
             npm view "$name" version 2> /dev/null | grep -q . || npm publish --access public "$package"
         done ;;
-    # What is downloaded by hand can be checked by hand.
+    # Checksums of the files that users download from the release's page.
     sums)
         (cd build/package && for folder in c server engines crates; do (cd "$folder" && sha256sum -- *); done) > build/package/SHA256SUMS ;;
-    # One image for both processors; nothing runs while it is built, so that none is emulated.
+    # One image for both processors. Nothing runs during the build, so no processor is emulated.
     image)
         layout=$(mktemp -d)
         for machine in x86_64:amd64 aarch64:arm64; do

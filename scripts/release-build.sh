@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds a crate as it is released (optimised, stripped, and on Linux for the oldest glibc that Rust supports, from any
-# machine) and prints the folder of what came out.
+# machine), and prints the folder of the artefacts.
 # usage: [TARGET=triple] scripts/release-build.sh --package frazil-c [CARGO-ARGUMENT]... [-- RUSTC-ARGUMENT...]
 set -eu
 cd "$(dirname "$0")/.."

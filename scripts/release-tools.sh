@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the tools of `make package` into build/tools, unless they are there.
+# Installs the tools of `make package` into build/tools, unless they exist.
 set -eu
 cd "$(dirname "$0")/.."
 wanted=scripts/release-requirements.txt

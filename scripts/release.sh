@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A step of the release workflow on one platform: TARGET, or this machine. The workflow holds no more logic than which step is next.
+# A step of the release workflow on one platform: TARGET, or this machine. The workflow only has the order of the steps.
 # usage: [TARGET=triple] scripts/release.sh STEP
-#   build                  builds what is released into build/package, and shows its sizes
-#   try                    installs and runs it, where libc is musl in containers of Alpine, and for 32-bit ARM under QEMU
+#   build                  builds the packages into build/package, and prints their sizes
+#   try                    installs and runs them: for musl in containers of Alpine, for 32-bit ARM under QEMU
 #   free-threaded PYTHON.. builds the wheels of free-threaded Pythons, in place of the others
-#   leave                  removes what every platform makes alike: it comes from one
+#   leave                  removes the packages that are equal on all platforms, because another platform publishes them
 #   crates                 lists the crates that the command line of crates.io is linked with
 #   engines [FOLDER]       packs the C libraries of all platforms for .NET and game engines: those in FOLDER/c, which is build/package, into
 #                          FOLDER/engines
@@ -22,7 +22,7 @@ case ${1:-} in
         c-api/package.sh
         python/package.sh
         node/package.sh
-        # Built static, which one libc allows.
+        # The server is linked statically, which only musl allows.
         case $TARGET in *-linux-musl) server/package.sh ;; esac
         python3 scripts/sizes.py build/package ;;
     try)
@@ -36,7 +36,7 @@ case ${1:-} in
                 case $TARGET in *-musl*) image=alpine ;; esac
                 case $TARGET in
                     armv7-*)
-                        # With it the kernel runs other processors' programs. There is no later Node with musl than 22 for this one.
+                        # The kernel runs ARM programs with QEMU. Node 22 is the last version with musl for this processor.
                         sudo apt-get -qq update
                         sudo apt-get -qq -o DPkg::Lock::Timeout=600 install --yes qemu-user-static
                         platform=(--platform linux/arm/v7) ;;
@@ -65,13 +65,13 @@ case ${1:-} in
             tar -xzf "$archive" -C "$out"
             target=${name#"frazil-$version-"}
             platforms+=("$target=$out/$name")
-            # Others' extensions for Godot are linked by zig.
+            # zig links the extensions for Godot on other platforms.
             [ "$target" = "$TARGET" ] || scripts/release-tools.sh
             lists+=("${archive%.tar.gz}.cdx.json")
         done
         PATH=$PWD/build/tools/bin:$PATH packaging/engines.sh "$out" "${platforms[@]}"
         mv "$out/nuget/Frazil.$version.nupkg" "$packed"
-        # Unity takes an archive as npm packs one. A project takes the others' folders as they are.
+        # Unity reads an archive as npm packs one. Projects for the other engines contain the folder itself.
         mv "$out/unity" "$out/package"
         python3 scripts/archive.py "$packed/frazil-unity-$version.tgz" "$out" package
         for engine in godot unreal; do

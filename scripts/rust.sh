@@ -1,7 +1,7 @@
 # Finds a cargo that can build frazil; to be read by `.` in the checkout's folder.
 
-# Puts the first cargo of PATH that is new enough, or else rustup's, first in PATH, and tells where another one was passed over. Debian's
-# is too old, and comes first in the PATH of CMake and of many IDEs.
+# Moves the first cargo of PATH that is new enough, or else rustup's, to the front of PATH. Reports a cargo that is too old, such as
+# Debian's, which CMake and many IDEs find first.
 find_cargo() {
     minor=$(grep '^rust-version = "1\.' Cargo.toml) old=''
     minor=${minor#*\"1.}

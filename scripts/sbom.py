@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Apache-2.0; maturin includes the same generator.
+# cargo-cyclonedx is under Apache-2.0; maturin includes the same generator.
 VERSION = "0.5.9"
 SPECIFICATION = "1.5"
 
@@ -27,10 +27,10 @@ def output(*command):
 
 
 def tool(name, version, *options):
-    """Returns the path of a program of crates.io, which is installed into build unless it is there."""
+    """Returns the path of a program of crates.io, and installs it into build if it is missing."""
     folder = ROOT / f"build/{name}-{version}"
     if not (folder / "installed").exists():
-        # The flags, the folder and the standard library of a release are for its target, and this is a program of the machine.
+        # These variables are for a release's target, but the program runs on this machine.
         of_the_target = ("CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_UNSTABLE_BUILD_STD")
         env = {name: value for name, value in os.environ.items() if name not in of_the_target}
         install = ["cargo", "install", "--quiet", "--locked", "--force", "--root", folder, *options, f"{name}@{version}"]
@@ -40,17 +40,17 @@ def tool(name, version, *options):
 
 
 def linked(package, target, features):
-    """Returns the name and version of each crate that is linked into a package, itself among them."""
+    """Returns the name and version of each crate that is linked into a package, including the package itself."""
     selected = ["--package", package, "--target", target, *features]
     tree = output("cargo", "tree", "--locked", "--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}", *selected)
     return set(re.findall(r"^(\S+) v(\S+)", tree, re.MULTILINE))
 
 
 def generate(package, target, features):
-    """Returns the generator's document of a package, whose crates are those of the whole workspace's features."""
-    # One is written beside each manifest of the workspace.
+    """Returns the generator's document of a package. It lists the crates of the whole workspace's features."""
+    # The generator writes a file next to each manifest of the workspace.
     name = f"sbom-{os.getpid()}"
-    # A copy of the tree has no history: whoever made it says the time.
+    # A copy of the tree has no history, so the caller sets the time.
     if "SOURCE_DATE_EPOCH" not in os.environ:
         os.environ["SOURCE_DATE_EPOCH"] = output("git", "log", "-1", "--format=%ct").strip()
     metadata = json.loads(output("cargo", "metadata", "--locked", "--no-deps", "--format-version=1"))
@@ -70,7 +70,7 @@ def document(package, target, features):
     made = generate(package, target, features)
     crates = linked(package, target, features)
     root = made["metadata"]["component"]
-    # What it names is the file in this folder.
+    # The components name files in this folder.
     del root["components"]
     made["components"] = [its for its in made["components"] if (its["name"], its["version"]) in crates]
     missing = crates - {(its["name"], its["version"]) for its in [root, *made["components"]]}
@@ -94,7 +94,7 @@ def document(package, target, features):
 
 
 def merge(documents):
-    """Returns one document of several, whose root is the same package on several platforms."""
+    """Merges documents whose root is the same package on several platforms."""
     merged, *others = documents
     components = {its["bom-ref"]: its for its in merged["components"]}
     edges = {its["ref"]: set(its["dependsOn"]) for its in merged["dependencies"]}

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes sure that there is all that a run needs: Debian's packages are installed when we are root, anything else is named.
-# usage: scripts/setup.sh [--check | --demo | --demo-server | --example | --bench | --frameworks | --package | --engines]: less than
-# `make test` needs, or more
+# As root, installs the Debian packages that a run needs. Names everything else that is missing.
+# usage: scripts/setup.sh [--check | --demo | --demo-server | --example | --bench | --frameworks | --package | --engines]: without an option,
+# for `make test`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:---test}
 
-wanted() { # PURPOSE...: whether this run is for one of them; some need all that a test needs as well
+wanted() { # PURPOSE...: true if this run is for one of them; --bench, --frameworks and --package include `test`
     case " $* " in *" ${purpose#--} "*) true ;; *) [[ "$purpose" =~ ^--(bench|frameworks|package)$ && " $* " = *" test "* ]] ;; esac
 }
 missing=()
@@ -17,7 +17,7 @@ need cc gcc libc6-dev
 need make make
 need flock util-linux
 need python3 python3 python3-venv
-# Debian's python3 comes without what makes environments.
+# Debian's python3 comes without venv.
 ! command -v python3 >/dev/null || python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 if wanted demo example test; then
     need node nodejs
@@ -25,7 +25,7 @@ if wanted demo example test; then
 fi
 if wanted demo test; then
     need c++ g++
-    # What turns a process's clock back.
+    # A test sets the clock of a process back with it.
     [ -n "$(find /usr/lib -name libfaketimeMT.so.1 -print -quit 2>/dev/null)" ] || missing+=(libfaketime)
 fi
 if wanted check test; then
@@ -39,22 +39,22 @@ fi
 if wanted test; then
     need git git
     need openssl openssl
-    # A test has it read the server's units.
+    # A test reads the server's units with it.
     need systemd-analyze systemd
     need cmake cmake
     need pkg-config pkg-config
-    # The guide has a program in it.
+    # It runs a program of the guide.
     need luajit luajit
-    # A test looks whether it can read the pages that `frazil man` prints.
+    # A test reads the pages of `frazil man` with it.
     need man man-db
-    # A test has them complete the command's words.
+    # A test completes the command's words in shells.
     need zsh zsh
     need fish fish
-    # The game servers of examples/ keep their inventory in it.
+    # The game servers in examples/ store their inventory in SQLite.
     need sqlite3 sqlite3
     [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
     need valgrind valgrind
-    # The headers compile with it, too.
+    # The headers must also compile with Clang.
     need clang clang
     # A test opens frazil/lite in a browser.
     browser=chromium
@@ -63,15 +63,15 @@ if wanted test; then
     # The stores' servers, of which tests/servers starts private instances.
     need redis-server redis-server
     need mariadbd mariadb-server
-    # Django's driver for it is compiled where it is installed.
+    # Django's MariaDB driver is compiled when it is installed.
     need mariadb_config libmariadb-dev
     need etcd etcd-server
-    # A test restores its snapshots.
+    # A test restores snapshots of etcd.
     need etcdctl etcd-client
     [ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
 fi
 if wanted engines test; then
-    # They compile the C# binding, and run it.
+    # A test compiles the C# binding and runs it.
     need mcs mono-mcs
     need mono mono-runtime
 fi
@@ -82,16 +82,16 @@ fi
 if wanted test; then
     # promtool, by which the guide's alerts are tested.
     need promtool prometheus
-    # A proxy that tells frazil-server whose connection it passes on.
+    # A proxy with the PROXY protocol.
     [ -x /usr/sbin/haproxy ] || need haproxy haproxy
-    # The clients of frazil-server that its guide shows.
+    # The guide shows clients of frazil-server in these languages.
     need javac default-jdk-headless
     need php php-cli
     php -m 2>/dev/null | grep -qx redis || missing+=(php-redis)
 fi
 ! wanted bench || need wrk wrk
-# A large one, for one program of the same guide.
-! wanted frameworks || need go golang-go
+# Large packages, for the programs of other languages in the guide.
+! wanted frameworks || { need go golang-go; need mvn maven; compgen -G '/usr/sbin/php-fpm*' >/dev/null || missing+=(php-fpm); }
 if wanted demo-server example test; then
     need setpriv util-linux
     [ -n "$(find /usr/lib/postgresql -name postgres -path '*/bin/*' -print -quit 2>/dev/null)" ] || missing+=(postgresql)
@@ -101,20 +101,20 @@ fi
 
 if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "Installing ${missing[*]}"
-    # The servers' packages would start them, which nobody asked for, and which fails in containers: meanwhile the answer to
-    # "may this service start?" is no. An answer that is there stays.
+    # The servers' packages would start their servers, which fails in containers. This file forbids it during the installation; a file that
+    # exists already stays.
     policy=/usr/sbin/policy-rc.d
     if [ ! -e $policy ]; then
         trap 'rm -f $policy' EXIT
         printf '#!/bin/sh\nexit 101\n' > $policy && chmod +x $policy
     fi
-    # Another installation may be going on.
+    # Another installation may be running.
     apt="apt-get -qq -o DPkg::Lock::Timeout=600"
     $apt update && DEBIAN_FRONTEND=noninteractive $apt install -y "${missing[@]}" >/dev/null
     missing=()
 fi
 
-# All that is missing at once, before anything is built.
+# Everything that is missing is reported at once, before the first build.
 absent=()
 [ ${#missing[@]} = 0 ] || absent+=("these packages: ${missing[*]}; root installs them with: apt-get install ${missing[*]}")
 . scripts/rust.sh
@@ -128,7 +128,7 @@ fi
 if wanted test; then
     tests/adapters/python/newest.sh >/dev/null || absent+=("Python 3.12 or 3.13 as well, in PATH or in pyenv: current frameworks want it")
 fi
-# GB, less where it has been built before.
+# Free disk space in GB. A checkout that was built before needs less.
 case $purpose in --demo | --demo-server | --example | --engines) room=3 ;; --check) room=4 ;; *) room=9 ;; esac
 [ ! -d target ] || room=2
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')

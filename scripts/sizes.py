@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The sizes of the libraries in the release artefacts, as they are loaded and as they are downloaded; above its limit fails.
+"""Prints the sizes of the libraries in the release artefacts, loaded and downloaded, and fails if one is above its limit.
 
 usage: scripts/sizes.py FOLDER
        scripts/sizes.py --lean LIBRARY: the lean C library, as this machine's linker makes it
@@ -12,8 +12,7 @@ from pathlib import Path
 
 MEGABYTE = 1_000_000
 LEAN_LIMIT = 1.33
-# Where the artefacts are, how the library in one is named, and its limit in MB; npm's main package has none. Wheel and addon have the
-# command line.
+# For each artefact: its files, the endings of its library, and the limit in MB. The wheel and the addon include the command line.
 KINDS = {
     "python/*.whl": ((".so", ".pyd"), 7.5),
     "node/frazil-[a-z]*.tgz": ((".node",), 7.5),
@@ -22,7 +21,7 @@ KINDS = {
 
 
 def files(archive):
-    """The regular files of an archive, with their sizes."""
+    """Returns the regular files of an archive, with their sizes."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as opened:
             return {entry.filename: entry.file_size for entry in opened.infolist()}
@@ -38,7 +37,7 @@ def main(folder):
         if not archives:
             sys.exit(f"there is no {folder}/{pattern}")
         for archive in archives:
-            # A shared library's version stands behind its ending.
+            # A shared library's version comes after its ending.
             sizes = [size for name, size in files(archive).items() if any(end in Path(name).name for end in endings)]
             if len(sizes) != 1:
                 sys.exit(f"{archive} has {len(sizes)} libraries, not one")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the release artefacts of one language into an empty folder, and mints with them: what can be asked of any platform.
+# Installs the release artefacts of one language into an empty folder, and mints with them. Every platform can run this.
 # usage: scripts/smoke.sh python|node|server
 set -eu
 packages=$(cd "$(dirname "$0")/../build/package" && pwd)

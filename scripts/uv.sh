@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs uv, of one version, which fills the tests' environments in seconds where pip takes minutes; the first call gets it from PyPI.
+# Runs a fixed version of uv. It fills the tests' environments in seconds; pip needs minutes. The first call installs uv from PyPI.
 # usage: scripts/uv.sh ARGUMENT...
 set -eu
 wanted=0.13.9
@@ -9,11 +9,11 @@ if [ ! -x "$uv" ]; then
     mkdir -p "$build"
     made=$(mktemp -d "$build/uv-XXXXXX")
     trap 'rm -rf "$made"' EXIT
-    # dash leaves without it on a signal.
+    # Without this, dash does not run the trap above after a signal.
     trap 'exit 130' HUP INT TERM
     python3 -m venv "$made"
     "$made/bin/python" -m pip --quiet --disable-pip-version-check install uv==$wanted
-    # Two may have made it: the last one stays, and both work.
+    # If two calls install uv at once, both work, and the last one's stays.
     mv "$made/bin/uv" "$uv"
     rm -rf "$made"
 fi

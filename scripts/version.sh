@@ -7,9 +7,9 @@ cd "$(dirname "$0")/.."
 new=$1
 old=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
 
-sed -i "s/^version = \"$old\"$/version = \"$new\"/; /^frazil\(-cli\)\? = /s/version = \"$old\"/version = \"$new\"/" Cargo.toml
+sed -i "s/^version = \"$old\"$/version = \"$new\"/; /^frazil\(-[a-z]*\)\? = /s/version = \"\(=\?\)$old\"/version = \"\1$new\"/" Cargo.toml
 sed -i "s/^  \"version\": \"$old\"/  \"version\": \"$new\"/" node/package.json packaging/vcpkg/frazil/vcpkg.json
-# A version that came out keeps its heading.
+# A released version keeps its heading.
 if grep -q "^## $old (unreleased)$" CHANGELOG.md; then
     sed -i "s/^## $old (unreleased)$/## $new (unreleased)/" CHANGELOG.md
 else
@@ -24,7 +24,7 @@ sed -i "s/frazil-$old-/frazil-$new-/; s/libfrazil\.so\.$(abi "$old")\b/libfrazil
     s/libfrazil\.$(abi "$old")\.dylib/libfrazil.$(abi "$new").dylib/g; s/find_package(frazil ${old%.*}\b/find_package(frazil ${new%.*}/" docs/c-cpp.md
 sed -i "s/frazil-$old-/frazil-$new-/" docs/start.md
 sed -i "s/frazil-server:$old\$/frazil-server:$new/" server/dist/compose.yaml server/dist/kubernetes/deployment.yaml
-# The lock files are their tools' to write.
+# cargo and npm write their own lock files.
 for locked in . bench/leases bench/rust; do
     cargo update --quiet --workspace --manifest-path "$locked/Cargo.toml"
 done

@@ -1,7 +1,7 @@
-// What an ID costs in C and C++, beside the floors of the same run, the service level, and what a saturated loop takes.
+// The cost of an ID in C and C++, with the floors of the same run, the service level, and the rate of a saturated loop.
 //
-// Every case runs once per round, in turn, so that a slow moment of the machine meets them all; the
-// table shows medians over the rounds, in ns per ID.
+// Every case runs once per round, in turn, so that a slow moment of the machine affects them all; the table shows medians over the rounds,
+// in ns per ID.
 #include <frazil.hpp>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ inline std::uint64_t processor_counter() {
 #endif
 }
 
-/// What an ID of this design is made of, without layout, policy or check: the processor's counter tells that the tick lasts, and one atomic
+/// The parts of an ID of this design, without layout, policy or check: the processor's counter shows that the tick lasts, and one atomic
 /// step takes a number.
 class parts {
 public:
@@ -122,7 +122,7 @@ void write_digits(std::uint64_t number, char *text) {
 
 struct test {
     std::string name;
-    /// The test it is held against.
+    /// The test that it is compared with.
     std::string floor;
     /// IDs per run.
     double ids;
@@ -167,7 +167,7 @@ double median(std::vector<double> values) {
 void measure(std::vector<test> &tests) {
     for (int round = 0; round < ROUNDS; ++round) {
         for (test &test : tests) {
-            // A new tick for each, so that none meets the end of a tick's sequence.
+            // A new tick for each test, so that none reaches the end of a tick's sequence.
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
             const auto start = clock_type::now();
             test.run();
@@ -203,7 +203,7 @@ void measure(std::vector<test> &tests) {
                 "(UUIDs, BSON's ObjectId), and the sketch is ours, not a library.\n");
 }
 
-/// Mints for two seconds and looks at every single answer.
+/// Mints for two seconds and times every single call.
 bool service_level(const frazil::snowflake &ids) {
     constexpr std::int64_t BUCKET_NS = 8;
     std::vector<std::uint32_t> latencies(1 << 20);
@@ -236,7 +236,7 @@ bool service_level(const frazil::snowflake &ids) {
     return held;
 }
 
-/// What a loop around `next()` gets of the default preset's cap, and what it takes of a core; `own_ns` is what a call costs by itself.
+/// Measures a loop around `next()`: its share of the default preset's cap, and of a core; `own_ns` is the cost of a call alone.
 void saturate(double own_ns) {
     constexpr double CAP = 4'096'000;
     const frazil::snowflake ids("standard node=5");

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the release library and measures it: prints Markdown tables.
-# FRAZIL_BENCH_JSON=FILE writes there what the table says: [{"case", "ns", "floor"}].
+# FRAZIL_BENCH_JSON=FILE gets the rows of the table: [{"case", "ns", "floor"}].
 set -eu
 cd "$(dirname "$0")/../.."
 c-api/build.sh "$([ -n "${FRAZIL_BENCH_QUICK:-}" ] && echo --demo || echo --release)" >&2

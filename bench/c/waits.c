@@ -1,4 +1,4 @@
-/* How long each wait takes to end, once something ends it: by close() in another thread, by its own limit. Worst of five.
+/* The time that each wait takes to end after close() in another thread, or after its own limit. Worst of five.
    c-api/build.sh && cc -O2 bench/c/waits.c -Ibuild/c/include -Lbuild/c/lib -Wl,-rpath,build/c/lib -lfrazil -lpthread -o build/c/waits && build/c/waits */
 #define _GNU_SOURCE
 #include <frazil.h>
@@ -24,7 +24,7 @@ static char folder[] = "/tmp/frazil-waits-XXXXXX";
 static int silent_port;
 static int turn;
 
-/* What waits: a handle, or a spec line that is opened. */
+/* A waiting call: of a handle, or the opening of a spec line. */
 struct call {
     frazil_snowflake *ids;
     frazil_numbers *numbers;
@@ -60,7 +60,7 @@ static void need(bool well, const char *what) {
     exit(1);
 }
 
-/* A server that takes connections and never answers. */
+/* A server that accepts connections and never answers. */
 static int silent_server(void) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -87,7 +87,7 @@ static void lock(struct call *call, const char *path) {
     need(call->lock >= 0 && flock(call->lock, LOCK_EX) == 0, path);
 }
 
-/* A generator whose store answers no more: somebody else holds its lock. */
+/* A generator whose store no longer answers: another process holds its lock. */
 static void make_lost(struct call *call) {
     char path[200];
     snprintf(path, sizeof path, "%s/n%d/.lock", folder, ++turn);
@@ -96,7 +96,7 @@ static void make_lost(struct call *call) {
     lock(call, path);
 }
 
-/* A segment whose store answers no more once its first range is used up. */
+/* A segment whose store no longer answers once its first range is used up. */
 static void make_segment(struct call *call) {
     char path[200];
     snprintf(path, sizeof path, "%s/default~orders%d/.lock", folder, ++turn);
@@ -195,7 +195,7 @@ static void by_close(const struct wait *wait) {
         need(pthread_create(&thread, NULL, run, call) == 0, "thread");
         pause_ms(100);
         double since = now_ms();
-        /* The store may be told later. */
+        /* The release may reach the store later. */
         frazil_status closed = call->ids != NULL ? frazil_snowflake_close_for(call->ids, 0) : FRAZIL_OK;
         if (call->numbers != NULL) closed = frazil_numbers_close_for(call->numbers, 0);
         need(closed == FRAZIL_OK || closed == FRAZIL_WOULD_BLOCK, "close");
@@ -218,7 +218,7 @@ static void by_limit(const struct wait *wait) {
         if (late > worst) worst = late;
         end(call);
     }
-    /* Where it is known that the next ID comes later, nobody waits. */
+    /* A call does not wait if the next ID certainly comes after its limit. */
     if (worst < -LIMIT_MS / 2) printf(" %s at once |\n", frazil_error_name(status));
     else printf(" %s %+.1f ms |\n", frazil_error_name(status), worst);
 }

@@ -6,7 +6,7 @@
     bench/fleet/run.sh tier 3000                3,000 processes on three replicas of frazil-server over one PostgreSQL
 
 The processes are real ones (bench/leases/src/bin/crowd.rs), one lease each, on private servers (tests/servers). A server's time is that
-of its whole family of processes, from /proc, less what it takes when nobody asks; so other work on the machine hardly changes it.
+of its whole family of processes, from /proc, less its time without requests. So other work on the machine hardly changes it.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import servers
 from servers import frazil, process
 
 LAYOUT = "layout='time:37@10ms node:22 sequence:4 epoch:2025-01-01' start=zero"
-# Renewals that come soon, and none while a start is measured; on Redis the first start waits for less than a window of minutes.
+# Frequent renewals, and none while a start is measured. On Redis the first start waits for less than with a window of minutes.
 OFTEN, NEVER = "window=10s renew=500ms", "window=10s renew=3s"
 # Fewer than the connections that a small server admits; and the leases of one process, which are renewed together.
 PROCESSES, TOGETHER = 50, 200
@@ -115,7 +115,7 @@ def less(after, before):
 
 
 class Measurement:
-    """The requests to one store, and their cost for the servers behind it; the one that processes reach comes first."""
+    """The requests to one store, and their cost for its servers; the one that processes reach comes first."""
 
     def __init__(self, crowd, name, front, others=()):
         self.crowd, self.name, self.servers = crowd, name, [front, *others]
@@ -130,7 +130,7 @@ class Measurement:
         return [processor_us(server) for server in self.servers] + [time.monotonic() * 1e6]
 
     def since(self, before):
-        """The servers' time less what they take when nobody asks."""
+        """The servers' processor time, less the time that they take without requests."""
         spent = less(self.clock(), before)
         return [max(0, cpu - idle * spent[-1]) for cpu, idle in zip(spent[:-1], self.idle, strict=True)]
 
@@ -203,7 +203,7 @@ def show(name, costs):
 
 
 def folder(crowd, rounds):
-    """A folder has no server: its processes do the work themselves, which shows beside those of `store=memory`."""
+    """The cost of a folder, which has no server: the work of its processes, beside that with `store=memory`."""
     with tempfile.TemporaryDirectory() as place:
         times = "window=10s renew=500ms"
         namespace = f"{LAYOUT} store=file:{place}/store namespace=costs {times}"
@@ -239,7 +239,7 @@ def measure(crowd, names, rounds, seconds):
 
 
 def connections(store):
-    """The connections that PostgreSQL has: a process each."""
+    """The number of PostgreSQL's connections, each of which is a process."""
     names = (pathlib.Path(f"/proc/{pid}/cmdline") for pid in process.family(store.running.pid))
     count = 0
     for name in names:
@@ -251,7 +251,7 @@ def connections(store):
 
 
 def tier(crowd, count, within, seconds):
-    """One lease for each of so many processes, which start within a time; later one replica is killed and started again."""
+    """One lease for each of `count` processes, which start within a time; later one replica is killed and started again."""
     with servers.start("postgresql") as store, servers.Frazil(store.url) as first:
         first.launch()
         first.wait()

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds what a fleet is measured with, and measures: docs/capacity.md and docs/production.md have the figures. Prints Markdown tables.
+# Builds the programs that measure a fleet, and runs them: docs/capacity.md and docs/production.md have the figures. Prints Markdown tables.
 # usage: bench/fleet/run.sh costs [STORES]     what a start, a renewal and a release cost each store
 #        bench/fleet/run.sh tier [PROCESSES]   leases through three replicas of frazil-server onto one PostgreSQL
-#        bench/fleet/run.sh simulation [PROCESSES [FILE]]   100,000 processes in simulated time; FILE is what the plot is made of
+#        bench/fleet/run.sh simulation [PROCESSES [FILE]]   100,000 processes in simulated time; FILE gets the data of the plot
 set -eu
 cd "$(dirname "$0")/../.."
 if [ "${1:-}" = simulation ]; then

@@ -4,7 +4,7 @@
     make build && python3 tests/servers all -- bench/fleet/starts.py --frazil target/release/frazil
     bench/fleet/starts.py --records 10,1000 redis file
 
-The records are written past frazil, each held until an hour from now. Then `frazil next` runs again and again, with a layout of 2^22
+The records are written without frazil, each held until an hour from now. Then `frazil next` runs again and again, with a layout of 2^22
 node numbers: a process starts, leases a number, prints an ID and releases the number. Redis' slow log says what one command took at most.
 """
 
@@ -106,7 +106,7 @@ def fill_zookeeper(url, namespace, first, last):
 
 
 def fill_file(url, namespace, first, last):
-    """Copies the record of the first start, which does not say whose it is."""
+    """Copies the record of the first start, which does not name a holder."""
     folder = pathlib.Path(url.path, namespace)
     whole = next(file for file in folder.iterdir() if file.name.isdigit()).read_bytes()
     for node in range(first, last):
@@ -133,9 +133,9 @@ def start(frazil, *words):
 def slowest(url):
     """The longest command of Redis since the last look (ms), its own included."""
     slow = ["redis-cli", "-u", url.geturl(), "--json", "SLOWLOG", "GET", "128"]
-    told = json.loads(subprocess.run(slow, check=True, capture_output=True, text=True).stdout)
+    entries = json.loads(subprocess.run(slow, check=True, capture_output=True, text=True).stdout)
     subprocess.run([*slow[:3], "SLOWLOG", "RESET"], check=True, capture_output=True)
-    return max((entry[2] for entry in told), default=0) / 1000
+    return max((entry[2] for entry in entries), default=0) / 1000
 
 
 def measure(name, url, counts, times, frazil):

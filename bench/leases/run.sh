@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures many leases in one process on a private Redis: what they cost, and whether they are renewed in time. Prints Markdown tables.
+# Measures the cost of many leases in one process on a private Redis, and whether they are renewed in time. Prints Markdown tables.
 # usage: bench/leases/run.sh [LEASES [ROUND_TRIP_MS [SECONDS [SPEC]]]]
 set -eu
 cd "$(dirname "$0")"

@@ -1,7 +1,8 @@
-// What an ID costs in Node: frazil beside the floors of the language and beside its peers, in one run.
+// The cost of an ID in Node: frazil, the floors of the language, and its peers, in one run.
 //
-// Every number is the median of rounds that take turns, so that a slow second of the machine hits all cases alike. The table is Markdown; with
-// FRAZIL_BENCH_JSON=<file> its rows are written there too, as [{ "case", "ns", "floor" }]: the floor is what the parts of that call cost.
+// Every number is the median of rounds that take turns, so that a slow second of the machine hits all cases alike. The table is Markdown.
+// With FRAZIL_BENCH_JSON=<file> its rows are also written there, as [{ "case", "ns", "floor" }]. The floor is the cost of the parts of that
+// call.
 import { DiscordSnowflake } from '@sapphire/snowflake'
 import { ObjectId } from 'bson'
 import FlakeId from 'flake-idgen'
@@ -15,11 +16,11 @@ import { createRequire } from 'node:module'
 import { Snowflake as NodejsSnowflake } from 'nodejs-snowflake'
 import { v4, v7 } from 'uuid'
 
-// Many and short, because what disturbs them comes and goes.
+// Many short rounds, because disturbances come and go.
 const ROUNDS = 41
 const CALLS = 20_000
 const BLOCK = 1000
-// Nearly all of a ring, which is full again when its turn comes anew.
+// Nearly all of a ring, which is full again when its turn comes again.
 const BURST = 60_000
 const SERVICE_SECONDS = 2
 // Of the preset `standard`.
@@ -40,7 +41,7 @@ const NEXT = '`ids.next()`'
 
 const now = () => Number(process.hrtime.bigint())
 
-/** An expression that makes `idsPerCall` IDs, compiled into a loop of its own: a shared call site goes polymorphic, and V8 shares those of one source. */
+/** An expression that makes `idsPerCall` IDs, compiled into its own loop: a shared call site goes polymorphic, and V8 shares those of one source. */
 function makeCase(group, name, expression, { floor = undefined, idsPerCall = 1, calls = CALLS, ...names } = {}) {
   const source = `/* ${group}: ${name} */ return function (calls) { let last; for (let i = 0; i < calls; i++) { last = ${expression} } return last }`
   const loop = new Function(...Object.keys(names), source)(...Object.values(names))
@@ -118,7 +119,7 @@ async function compare() {
   let tick = Date.now()
   for (let round = 0; round < ROUNDS; round++) {
     for (const each of compared) {
-      // Each round of each case begins a tick of its own.
+      // Each round of each case begins a new tick.
       bulk.setTime((tick += 1000))
       measure(each)
     }
@@ -145,7 +146,7 @@ async function compare() {
 /** Prints what one process sustains on the default preset. */
 function serve() {
   const ids = new Snowflake('standard', { node: 1 })
-  // Of windows, because where the machine has no processor for a process that wakes, a tick of IDs is lost.
+  // Rates of short windows, because a process that must wait for a processor loses a tick of IDs.
   const windows = []
   let count = 0
   let seconds = 0
@@ -179,7 +180,7 @@ function serve() {
   console.log('| | |\n|---|---:|')
   console.log(`| IDs per second, sustained (asked: 10,000) | ${Math.round(rate).toLocaleString('en')} |`)
   console.log(`| of the layout's cap (asked: 99.5 %), median of 100 ms | ${(median(windows) / IDS_PER_MS / 10).toFixed(2)} % |`)
-  console.log(`| of one processor, meanwhile | ${((user + system) / seconds / 1e4).toFixed(1)} % |`)
+  console.log(`| use of one processor | ${((user + system) / seconds / 1e4).toFixed(1)} % |`)
   for (const share of [0.5, 0.99, 0.999]) {
     const latency = sorted[Math.floor(sorted.length * share)]
     console.log(`| latency of \`ids.next()\`, p${+(share * 100).toFixed(1)} | ${(latency / 1000).toFixed(2)} us |`)

@@ -42,7 +42,7 @@ class Case:
         self.table.create(engine)
 
     def run(self):
-        """Inserts once, and knows the keys of the rows where the case says so."""
+        """Inserts once, and returns the keys of the rows to the program if the case says so."""
         start = time.perf_counter_ns()
         with self.engine.begin() as connection:
             result = connection.execute(self.statement, self.rows())
@@ -58,7 +58,7 @@ class Case:
                 connection.execute(self.statement, self.rows())
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if self.engine.name == "mariadb":
-                # The rows lie in the key's index.
+                # The rows are stored in the key's index.
                 connection.execute(sa.text(f"ANALYZE TABLE {self.table}")).all()
                 query = f"SELECT data_length, data_length + index_length FROM information_schema.tables WHERE table_name = '{self.table}'"
             else:
@@ -100,7 +100,7 @@ def uuids():
 
 
 def compare(server, url):
-    """Prints the table of a server; the costs."""
+    """Prints the table of a server, and returns the costs."""
     engine = sa.create_engine(url)
     with engine.connect() as connection:
         version = ".".join(map(str, connection.dialect.server_version_info))

@@ -1,4 +1,4 @@
-"""The cost of an ID in Python: frazil beside the floors of the language and beside its peers, in one run.
+"""The cost of an ID in Python: frazil, the floors of the language, and its peers, in one run.
 
 Every number is the median of rounds that take turns, so that a slow second of the machine hits all cases alike.
 """
@@ -25,7 +25,7 @@ ROUNDS = 41
 # Short rounds and many: fewer of them lose their turn on a busy machine.
 CALLS = 20_000
 BLOCK = 1000
-# Nearly all of a ring, which is full again when its turn comes anew.
+# Nearly all of a ring, which is full again when its turn comes again.
 BURST = 60_000
 SERVICE_SECONDS = 2
 
@@ -47,7 +47,7 @@ MINT = "`mint = ids.next; mint()`"
 
 
 class Case:
-    """An expression, compiled into a loop of its own, that makes `ids_per_call` IDs; `floor` names the case it is held against."""
+    """An expression, compiled into its own loop, that makes `ids_per_call` IDs; `floor` names the case it is compared with."""
 
     def __init__(self, group, name, expression, ids_per_call=1, calls=CALLS, floor=INT_FLOOR, **names):
         self.group, self.name, self.ids_per_call, self.calls, self.floor = group, name, ids_per_call, calls, floor
@@ -121,13 +121,13 @@ def cases(bulk):
 
 
 def compare():
-    """Prints the table of costs; the costs."""
+    """Prints the table of costs, and returns the costs."""
     bulk = frazil.Snowflake(BULK, node=1)
     now = datetime.now(UTC)
     compared = cases(bulk)
     for _ in range(ROUNDS):
         for case in compared:
-            # Each round of each case begins a tick of its own.
+            # Each round of each case begins a new tick.
             now += timedelta(seconds=1)
             bulk.set_time(now)
             case.run()
@@ -147,14 +147,14 @@ def compare():
     print(
         "\nThe floor of a single ID: a C function that reads the processor's counter, adds to an atomic, shifts, and makes the int or the text;"
         " of `next(ids)`, `ids()` and `ids.text(...)`, the same in an object's slot or method, as CPython calls it. The floor of a list is"
-        " `tolist()`, that of a block is `copyto()`; neither makes IDs. A UUID and an ObjectId stand beside uuid_utils, whose UUIDs are a class"
-        " of its own, with random bits from a generator in the process."
+        " `tolist()`, that of a block is `copyto()`; neither makes IDs. A UUID and an ObjectId are compared with uuid_utils, whose UUIDs have a"
+        " class defined by that library, with random bits from a generator in the process."
     )
     return records
 
 
 def saturate():
-    """Prints what a loop around `next()` gets of the default preset's cap, and what it takes of a core."""
+    """Prints the share of the default preset's cap that a loop around `next()` gets, and its share of a core."""
     ids = frazil.Snowflake("standard", node=1)
     cap, count = 4_096_000, 0
     start, cpu = time.perf_counter(), time.process_time()

@@ -27,7 +27,7 @@ static unsigned long long processor_counter(void) {
 #endif
 }
 
-/// The millisecond, by the processor's counter while that tells that it lasts.
+/// The millisecond, by the processor's counter until it shows that the tick is over.
 static unsigned long long fresh_ms(void) {
     const unsigned long long count = processor_counter();
     if (count >= until) {
@@ -59,7 +59,7 @@ FUNCTION(mint, PyLong_FromLongLong((long long)with(fresh_ms())))
 FUNCTION(mint_by_clock, PyLong_FromLongLong((long long)with(wall_ms())))
 FUNCTION(text, text_of(with(fresh_ms())))
 
-/// What `next()`, a call and a method with an argument each cost on an object, whose slots are C functions.
+/// An object whose slots are C functions, for the cost of `next()`, of a call, and of a method with an argument.
 typedef struct {
     PyObject_HEAD
 } ids;

@@ -1,16 +1,11 @@
 #!/bin/sh
-# Builds a release wheel and the floor's extension into an environment of its own, with the peers, and measures: bench/python/run.sh
-# FRAZIL_BENCH_JSON=FILE writes there what the table says: [{"case", "ns", "floor"}].
+# Builds a release wheel and the floor's extension into a new environment, with the peers, and measures: bench/python/run.sh
+# FRAZIL_BENCH_JSON=FILE gets the rows of the table: [{"case", "ns", "floor"}].
 set -eu
 cd "$(dirname "$0")/../.."
 
-venv=build/bench-python
-wheels=build/wheels-release
-[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement bench/python/requirements.txt
-rm -f "$wheels"/frazil-*.whl
-"$venv/bin/maturin" build --quiet --profile "$([ -n "${FRAZIL_BENCH_QUICK:-}" ] && echo demo || echo release)" --manifest-path python/Cargo.toml --out "$wheels" >&2
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/frazil-*.whl
+NAME=python
+. bench/wheel.sh
 
 config() { "$venv/bin/python" -c "import sysconfig as s; print($1)"; }
 # The linker's command is several words.

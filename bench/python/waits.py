@@ -110,7 +110,7 @@ def by_timeout_in_a_loop(name, folder):
 
 
 def held_by(count):
-    """Measures how long a loop is blocked, and until all have their IDs, when so many tasks meet a used-up tick."""
+    """Measures how long a loop is blocked, and the time until `count` tasks have their IDs, if the tick is used up."""
 
     async def main():
         ids = await frazil.Snowflake.aopen("layout='time:31@100ms node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=7)
@@ -128,8 +128,8 @@ def held_by(count):
     return asyncio.run(main())
 
 
-def told_within(count):
-    """Measures when the last call learns that stores which never answer give it nothing within 1 s."""
+def ended_within(count):
+    """Measures the end of the last call to stores that never answer, with a limit of 1 s."""
 
     async def main(store):
         tickets = frazil.Tickets("photos", store=store, wait="1s")
@@ -143,14 +143,14 @@ def told_within(count):
 
 def worst(way, name):
     """The end of a wait, and the longest time that it took."""
-    told = []
+    ends = []
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            told.append(way(name, pathlib.Path(folder)))
-    if None in told:
+            ends.append(way(name, pathlib.Path(folder)))
+    if None in ends:
         return ""
-    error, took = max(told, key=lambda end: end[1])
-    # Where it is known that the next ID comes later, nobody waits.
+    error, took = max(ends, key=lambda end: end[1])
+    # A call does not wait if the next ID certainly comes after its limit.
     return f"{error} at once" if took < -BEGUN_S / 2 else f"{error} {milliseconds(took)} ms"
 
 
@@ -161,8 +161,8 @@ def main():
     for name in WAITS:
         print(f"| {name} | " + " | ".join(worst(way, name) for way in ways) + " |", flush=True)
     held, took = held_by(200)
-    print(f"200 anext on a used-up tick: the loop stands still for {milliseconds(held)} ms at most; all have IDs after {took:.2f} s")
-    print(f"60 anext with wait=1s on stores that never answer: all told after {told_within(60):.2f} s")
+    print(f"200 anext on a used-up tick: the loop is blocked for {milliseconds(held)} ms at most; all have IDs after {took:.2f} s")
+    print(f"60 anext with wait=1s on stores that never answer: all have failed after {ended_within(60):.2f} s")
 
 
 main()

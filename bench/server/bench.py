@@ -1,8 +1,8 @@
-"""frazil-server beside redis-server and beside hyper alone, in one run and one table: bench.py SERVER TOOLS.
+"""frazil-server, redis-server and hyper alone, in one run and one table: bench.py SERVER TOOLS.
 
-The server has one thread and one core, the load the other core, where there are two. A machine that is shared gives a server now more
-of its core, now less: so what is compared is requests for a second of the server's own processor time, and rounds take turns. What the
-clock says stands in parentheses.
+The server has one thread and one core. The load runs on the other core, where there are two. A shared machine gives a server more of its
+core at some times and less at others, so the table compares requests per second of the server's own processor time, and rounds take
+turns. Requests per second of wall-clock time are in parentheses.
 """
 
 import contextlib
@@ -53,8 +53,8 @@ GENERATORS = (1, 2, 4)
 def by_redis_benchmark(count, connections, depth, *words):
     def ask(server):
         port = server.ports[1] if server.name == "frazil-server" else server.ports[0]
-        told = load("redis-benchmark", "-p", port, "-n", count, "-c", connections, "-P", depth, "--csv", *words)
-        assert "ERR" not in told, told
+        output = load("redis-benchmark", "-p", port, "-n", count, "-c", connections, "-P", depth, "--csv", *words)
+        assert "ERR" not in output, output
         return count
 
     return ask
@@ -64,20 +64,20 @@ def by_wrk(path, *more, depth=1):
     def ask(server):
         url = f"http://127.0.0.1:{server.ports[0]}{path}"
         options = ["--threads=1", "--connections=64", f"--duration={SECONDS}s", f"--script={HERE}/post.lua"]
-        told = load("wrk", *options, *more, url, "--", depth)
-        assert "Non-2xx" not in told and "Socket errors" not in told, told
-        return int(re.search(r"(\d+) requests in", told)[1])
+        output = load("wrk", *options, *more, url, "--", depth)
+        assert "Non-2xx" not in output and "Socket errors" not in output, output
+        return int(re.search(r"(\d+) requests in", output)[1])
 
     return ask
 
 
 def compared(servers, ask):
-    """The medians for each of the servers, whose rounds take turns."""
+    """The medians for each of the servers; their rounds take turns."""
     rounds = [[server.measure(ask) for server in servers] for _ in range(ROUNDS)]
     return [[statistics.median(values) for values in zip(*its, strict=True)] for its in zip(*rounds, strict=True)]
 
 
-def told(rates):
+def cell(rates):
     by_clock, of_cpu = rates
     return f"{figure(of_cpu)} ({figure(by_clock)})"
 
@@ -85,12 +85,12 @@ def told(rates):
 def beside(title, server, peer, ask, wanted="1"):
     """A row: of the server and its peer."""
     its, others = compared([server, peer], ask)
-    row(title, told(its), told(others), f"{its[1] / others[1]:.2f}", wanted)
+    row(title, cell(its), cell(others), f"{its[1] / others[1]:.2f}", wanted)
 
 
 def in_batches(title, server, ask, wanted="5 million"):
     [(by_clock, of_cpu)] = compared([server], ask)
-    row(title, told((BATCH * by_clock, BATCH * of_cpu)), "", "", wanted)
+    row(title, cell((BATCH * by_clock, BATCH * of_cpu)), "", "", wanted)
 
 
 def speed(program, tools, folder):
@@ -118,7 +118,7 @@ def speed(program, tools, folder):
 
 
 def at_rate(title, tools, rate, ports, request):
-    """Latency at a steady rate, whichever side is late: of the server and its peer in turn."""
+    """Latency at a steady rate, of the server and its peer in turn. Delays of the load count as well."""
 
     def ask(port):
         return json.loads(load(tools / "pace", port, 16, SECONDS, rate, request))
@@ -147,7 +147,7 @@ def idle(program, tools, folder):
 
 @contextlib.contextmanager
 def hold(tools, _folder, port, request):
-    """Connections that have asked once, and ask nothing more."""
+    """Connections that have sent one request, and then stay idle."""
     command = on_core(0, [tools / "pace", port, IDLE, 3600, 0, request])
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asking:
         assert asking.stdout.readline() == f"{IDLE}\n"

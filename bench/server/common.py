@@ -1,4 +1,4 @@
-"""The servers that are measured, and how what was measured is told."""
+"""The servers that are measured, and the table of the results."""
 
 import os
 import pathlib
@@ -13,10 +13,10 @@ from servers import process
 
 TIMEOUT_S = 60
 CORES = sorted(os.sched_getaffinity(0))
-# More in a millisecond than a server can send.
+# More IDs in a millisecond than a server can send.
 WIDE = "layout='time:41@1ms node:2 sequence:20 epoch:2025-01-01' node=1"
 NAMES = ["orders=standard node=1", f"wide={WIDE}", "invoice=segment store=memory step=1000000"]
-# What pace sends.
+# The requests that pace sends.
 ONE = "POST /v1/orders/next HTTP/1.1\\r\\nhost: localhost\\r\\n\\r\\n"
 # The same, as curl and many libraries send it.
 USUAL = "POST /v1/orders/next?n=1 HTTP/1.1\\r\\nHost: localhost:8080\\r\\nUser-Agent: ids/1.0\\r\\nAccept: */*\\r\\n\\r\\n"
@@ -24,12 +24,12 @@ INCR = "*2\\r\\n$4\\r\\nINCR\\r\\n$7\\r\\ninvoice\\r\\n"
 
 
 def on_core(number, command):
-    """With its own core for the server, and the other one for the load, where there are two."""
+    """A command on the core of this number, if there are two: one core is for the server, the other one for the load."""
     return ["taskset", "--cpu-list", str(CORES[number]), *map(str, command)] if len(CORES) > 1 else [*map(str, command)]
 
 
 def load(*command):
-    """Runs a program that asks, and gives what it prints."""
+    """Runs a program that sends requests, and returns its output."""
     done = subprocess.run(on_core(0, command), check=False, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{command[0]} failed: {done.stdout}{done.stderr}")
@@ -75,7 +75,7 @@ class Server:
 
 
 def frazil_server(program, *more, names=NAMES):
-    """Its ports: HTTP, Redis' protocol, the operator's."""
+    """A command for a server with its ports: HTTP, Redis' protocol, the operator's."""
 
     def command(http, resp, admin):
         return [program, *names, f"--http=:{http}", f"--resp=:{resp}", f"--admin=:{admin}", "--threads=1", *more]

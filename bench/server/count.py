@@ -22,7 +22,7 @@ FEW, MANY = 3_000, 13_000
 
 
 def ask(port, request, depth, count):
-    """Sends that many requests on one connection, `at_once` at a time; each answer ends as `request`'s do."""
+    """Sends `count` requests on one connection, `depth` at a time. `request` has the text, and the end of each answer."""
     text, end = request
     wire = text.replace("\\r", "\r").replace("\\n", "\n").encode() * depth
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
@@ -35,7 +35,7 @@ def ask(port, request, depth, count):
 
 
 def run(under, folder, command, ports, asked, depth, count):
-    """Starts a server under a tool, asks it, and ends it so that the tool tells what it counted."""
+    """Starts a server under a tool, sends it requests, and ends it so that the tool prints its counts."""
     port, request = asked
     with Server(folder, "counted", lambda *ports: [*under, *command(*ports)], ports) as server:
         ask(server.ports[port], request, depth, count)
@@ -63,7 +63,7 @@ def main(program, tools, wanted=""):
     process.exit_on_signals()
     http, resp = (ONE, b'"]}'), (INCR, b"\r\n")
     frazil, floor = frazil_server(program), pathlib.Path(tools).resolve() / "floor"
-    # Ports and, of them, the one that is asked.
+    # The ports, and the one that gets the requests.
     pairs = [
         (f"HTTP; hyper alone{title}", (1, 16), (frazil, 3, (0, http)), (lambda port, more=more: [floor, port, *more], 1, (0, http)))
         for title, more in [("", []), (" with its time limit", ["limited"])]

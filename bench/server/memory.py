@@ -17,7 +17,7 @@ import urllib.request
 
 from common import INCR, NAMES, ONE, TIMEOUT_S, Server, certificate, frazil_server, on_core, process, row, table
 
-# Of a connection, before the next one takes its place.
+# The requests of a connection, before another one replaces it.
 EACH = 500
 GROWTH = 1.05
 
@@ -30,7 +30,7 @@ def resp(*words):
     return f"*{len(words)}\\r\\n" + "".join(f"${len(word)}\\r\\n{word}\\r\\n" for word in words)
 
 
-# What pace asks of the ports HTTP, Redis' and the operator's: requests a second.
+# The requests of pace: the index of the port (HTTP, Redis' protocol, the operator's), the rate in a second, the request.
 STEADY = [
     (0, 600, ONE),
     (0, 100, http("POST /v1/wide/next?n=100")),
@@ -95,7 +95,7 @@ def main(program, tools, seconds):
 def watch(plain, tls, cert, running, seconds):
     table("minutes", "memory", "requests", "memory with TLS", "requests")
     since, seen = time.monotonic(), []
-    # What the first requests allocate is there already.
+    # The memory that the first requests allocate is included.
     for minute in range(int(seconds // 60) + 1):
         time.sleep(max(0, since + 5 + 60 * minute - time.monotonic()))
         for asking, log in running:

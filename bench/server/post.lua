@@ -1,4 +1,4 @@
--- POST requests; wrk ... URL -- DEPTH sends so many at once.
+-- POST requests; wrk ... URL -- DEPTH sends DEPTH at once.
 wrk.method = "POST"
 
 init = function(args)

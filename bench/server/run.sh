@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds frazil-server as it is released, and measures it beside redis-server and hyper alone: prints Markdown tables.
+# Builds frazil-server as it is released, and measures it, redis-server and hyper alone: prints Markdown tables.
 # usage: bench/server/run.sh                  what it does in a second, how long answers take, idle connections
 #        bench/server/run.sh count [TITLE]    instructions and system calls of a request; of the rows that have TITLE
 #        bench/server/run.sh memory SECONDS   its memory in each minute under load in every protocol; fails where it grows

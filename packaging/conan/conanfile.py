@@ -1,4 +1,4 @@
-"""A Conan 2 recipe that builds the checkout it lies in: conan create packaging/conan"""
+"""A Conan 2 recipe that builds the checkout that contains it: conan create packaging/conan"""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ class Frazil(ConanFile):
 
     def export_sources(self):
         root, here = self._root(), Path(self.export_sources_folder)
-        # Cargo reads the manifests of all members of the workspace, and looks for their sources.
+        # Cargo reads the manifests of all workspace members, and looks for their sources.
         [members] = re.findall(r"^members = \[(.*)\]", load(self, root / "Cargo.toml"), re.MULTILINE)
         members = re.findall(r'"(.+?)"', members)
         for folder in ("core", "c-api", "include", *(f"{member}/src" for member in members)):
@@ -52,7 +52,7 @@ class Frazil(ConanFile):
             raise ConanInvalidConfiguration("frazil builds from source on Linux and macOS, for the machine itself")
 
     def package_id(self):
-        # The ABI is C's, and rustc compiles it.
+        # The package does not depend on the compiler: it has a C ABI, and rustc compiles it.
         self.info.settings.rm_safe("compiler")
 
     def _installed(self):
@@ -71,14 +71,14 @@ class Frazil(ConanFile):
         lib = Path(self.package_folder) / "lib"
         for kind in ["*.a"] if self.options.shared else ["*.so*", "*.dylib"]:
             rm(self, kind, lib)
-        # Conan writes its own.
+        # Conan generates its own CMake files.
         rmdir(self, lib / "cmake")
         rmdir(self, Path(self.package_folder) / "share/doc")
 
     def package_info(self):
         self.cpp_info.libs = ["frazil"]
         if not self.options.shared:
-            # What a program with the static library links, as rustc said.
+            # The libraries that a program with the static library needs, according to rustc.
             needed = load(self, Path(self.package_folder) / "lib/pkgconfig/frazil.pc")
             needed = re.search(r"^Libs.private: (.*)$", needed, re.MULTILINE)[1]
             self.cpp_info.frameworks = re.findall(r"-framework (\S+)", needed)

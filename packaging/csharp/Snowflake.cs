@@ -98,8 +98,8 @@ namespace Frazil
             return Encoding.UTF8.GetString(bytes.ToArray());
         }
 
-        // iOS links the static library into the program. IL2CPP compiles these calls as they stand: it needs an attribute
-        // only where native code calls back.
+        // iOS links the static library into the program. IL2CPP compiles these calls without an attribute, which it needs
+        // only if native code calls back.
 #if UNITY_IOS && !UNITY_EDITOR
         const string Library = "__Internal";
 #else

@@ -1,7 +1,7 @@
 /*
  * A GDExtension for Godot 4.4 and later: the class FrazilSnowflake over frazil.h. It converts; the C library decides.
  *
- * It declares the part of Godot's gdextension_interface.h that it uses, and therefore builds without Godot.
+ * This file declares the part of Godot's gdextension_interface.h that it uses, so it builds without Godot.
  */
 #include <frazil.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// An external module. Laid out by packaging/engines.sh, with the libraries in a folder for each platform.
+// An external module. packaging/engines.sh writes it, with the libraries in one folder per platform.
 using System.IO;
 using UnrealBuildTool;
 

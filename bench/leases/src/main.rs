@@ -34,7 +34,7 @@ fn main() {
     let opened = begun.elapsed();
     let each = memory_kib().saturating_sub(resident) as f64 / leases as f64;
 
-    // What the leases alone cost, without a caller.
+    // The cost of the leases alone, without a caller.
     let (cpu, own, since) = (processor_time(), worker_time(), Instant::now());
     if let Some(proxy) = &proxy {
         proxy.delay(delay);
@@ -67,7 +67,7 @@ fn main() {
     std::process::exit(0);
 }
 
-/// Opens a generator in each of so many namespaces: all are under way at once, and each is asked for until it is there.
+/// Opens a generator in each of `leases` namespaces: all opens run at once, and each is polled until it is done.
 fn open_all(url: &str, leases: usize, spec: &str) -> Vec<Snowflake> {
     let run = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_millis();
     let line = |number| format!("standard start=zero store={url} namespace=b{run:x}.{number} {spec}");
@@ -92,8 +92,8 @@ fn open_all(url: &str, leases: usize, spec: &str) -> Vec<Snowflake> {
     opened
 }
 
-/// Stops the process for longer than R, so that all renewals are due, and returns how long nine in ten take, and all. Those that were under
-/// way are lost, and asked for again after a pause.
+/// Stops the process for longer than R, so that all renewals are due, and returns how long nine in ten take, and all. Renewals under way
+/// are lost, and retried after a pause.
 fn renew_all(ids: &[Snowflake], seconds: u32) -> (Duration, Duration) {
     let renewals = |ids: &Snowflake| ids.stats().lease_renewals.unwrap_or(0);
     let before: Vec<_> = ids.iter().map(renewals).collect();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const CALLS: usize = 200_000;
 
-/// 10,000 calls a second, each of them timed: what a service asks for.
+/// Times each of 10,000 calls a second, the load of a service.
 fn measure(ids: &Snowflake) -> Vec<u64> {
     let mut next = Instant::now();
     let mut ns: Vec<u64> = (0..CALLS / 10)

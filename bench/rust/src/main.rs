@@ -29,7 +29,7 @@ struct Case {
     name: &'static str,
     /// The case that this one cannot beat.
     floor: Option<&'static str>,
-    /// Does about so many IDs, and says how many and how long.
+    /// Makes about this many IDs; returns how many, and how long it took.
     run: Box<dyn FnMut(u64) -> (u64, Duration)>,
     ns: Vec<f64>,
 }
@@ -106,8 +106,8 @@ fn open(node: u8) -> Snowflake {
     Snowflake::open(&format!("{WIDE} node={node}")).expect("the spec is good")
 }
 
-/// All that a shared Snowflake must do, in one loop: see that the millisecond lasts, by the processor's counter where it has one
-/// that can be relied on; count; compose.
+/// The work that a shared Snowflake cannot avoid, in one loop: check that the millisecond lasts, by the processor's counter if it is
+/// reliable; count; compose.
 fn floor(word: &AtomicU64) -> u64 {
     let tick = tick();
     let sequence = word.fetch_add(1, Relaxed);
@@ -196,7 +196,7 @@ fn main() {
         .over(TICK),
         case("frazil next_id, clock=manual", move |n| {
             // A tick has room for a million.
-            manual.set_time(manual_ms.next().expect("it goes on")).expect("a good time");
+            manual.set_time(manual_ms.next().expect("an endless range")).expect("a good time");
             let start = Instant::now();
             for _ in 0..n {
                 black_box(manual.next_id()).expect("room");
@@ -262,7 +262,7 @@ fn median(ns: &[f64]) -> f64 {
     ns[ns.len() / 2]
 }
 
-/// The goals of Twitter's: 10,000 IDs/s and process, 99.9 % within 2 ms; under the default preset at full speed.
+/// The goals of Twitter's Snowflake: 10,000 IDs/s and process, 99.9 % within 2 ms; under the default preset at full speed.
 fn service_level() {
     let ids = Snowflake::open("standard node=1").expect("the spec is good");
     let (start, mut ns) = (Instant::now(), Vec::with_capacity(10_000_000));

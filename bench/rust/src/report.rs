@@ -1,4 +1,4 @@
-//! The table that people read, and the file that plots are made of.
+//! The table of the results, and the file from which plots are made.
 
 /// Cases with their ns and their floor's name; the floors are among them.
 pub fn print(cases: &[(&str, f64, Option<&str>)]) {
@@ -17,7 +17,7 @@ pub fn print(cases: &[(&str, f64, Option<&str>)]) {
     keep("rust", &format!("[{}]", all.join(", ")));
 }
 
-/// Writes a file of this name beside the one that FRAZIL_BENCH_JSON names, which is of the cases.
+/// Writes a file of this name into the folder of FRAZIL_BENCH_JSON, which has the cases.
 pub fn keep(what: &str, json: &str) {
     let Some(file) = std::env::var_os("FRAZIL_BENCH_JSON") else { return };
     let file = std::path::PathBuf::from(file).with_file_name(format!("{what}.json"));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const PROCESSES: usize = 6;
 const TIME: Duration = Duration::from_secs(10);
-/// Numbers that a process takes in each millisecond: twice as many as are asked for.
+/// The numbers that a process takes in each millisecond: twice the required rate.
 const AT_A_TIME: u64 = 20;
 
 /// One process: takes numbers at a steady rate, and prints its time in ns, then how long each call took, 8 bytes each.
@@ -16,7 +16,7 @@ pub(super) fn take(url: &str) {
     let start = Instant::now();
     let mut ns = Vec::new();
     while start.elapsed() < TIME {
-        // What the machine has held up is caught up with.
+        // Catches up with the calls that the machine has delayed.
         while (ns.len() as u64) < start.elapsed().as_millis() as u64 * AT_A_TIME {
             let call = Instant::now();
             segment.next_id().expect("a number");
@@ -24,8 +24,8 @@ pub(super) fn take(url: &str) {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    let told: Vec<u8> = [start.elapsed().as_nanos() as u64].iter().chain(&ns).flat_map(|n| n.to_le_bytes()).collect();
-    std::io::stdout().write_all(&told).expect("a reader");
+    let report: Vec<u8> = [start.elapsed().as_nanos() as u64].iter().chain(&ns).flat_map(|n| n.to_le_bytes()).collect();
+    std::io::stdout().write_all(&report).expect("a reader");
 }
 
 pub(super) fn service_level() {
@@ -41,10 +41,10 @@ pub(super) fn service_level() {
         let takers: Vec<_> = (0..PROCESSES).map(|_| start()).collect();
         let (mut all, mut least) = (Vec::new(), f64::MAX);
         for mut taker in takers {
-            let mut told = Vec::new();
-            taker.stdout.take().expect("a pipe").read_to_end(&mut told).expect("what it says");
+            let mut report = Vec::new();
+            taker.stdout.take().expect("a pipe").read_to_end(&mut report).expect("what it says");
             assert!(taker.wait().expect("its end").success());
-            let mut numbers = told.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+            let mut numbers = report.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
             let seconds = numbers.next().expect("its time") as f64 / 1e9;
             let before = all.len();
             all.extend(numbers);

@@ -10,7 +10,7 @@ const THREADS: [usize; 4] = [1, 2, 4, 8];
 const ROUNDS: usize = 5;
 const TIME: Duration = Duration::from_millis(40);
 
-/// IDs per microsecond of so many threads.
+/// IDs per microsecond of a number of threads.
 fn throughput<C: FnMut()>(threads: usize, make: impl Fn() -> C + Sync) -> f64 {
     let barrier = Barrier::new(threads);
     let done: Vec<(u64, Duration)> = std::thread::scope(|scope| {

@@ -1,8 +1,8 @@
-# An overlay port that builds the checkout it lies in: vcpkg install frazil --overlay-ports=packaging/vcpkg
-# In a registry, vcpkg_from_github takes the place of this line.
+# An overlay port that builds the checkout that contains it: vcpkg install frazil --overlay-ports=packaging/vcpkg
+# In a registry, vcpkg_from_github replaces this line.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
-# Programs in Debug link the same library.
+# Debug programs link the release library, too.
 set(VCPKG_BUILD_TYPE release)
 set(VCPKG_POLICY_MISMATCHED_NUMBER_OF_BINARIES enabled)
 

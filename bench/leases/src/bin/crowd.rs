@@ -1,4 +1,4 @@
-//! Processes that lease from one store: each starts, issues IDs and releases its numbers. Every ID is judged.
+//! Processes that lease from one store: each starts, issues IDs and releases its numbers. Every ID is checked.
 //!
 //!     frazil-bench-crowd PROCESSES LEASES IDS SECONDS FOLDER SPEC
 //!
@@ -29,7 +29,7 @@ fn main() {
     let number = |text: &String| text.parse::<usize>().unwrap_or_else(|_| panic!("{text} is not a number"));
     let (processes, leases, rate, folder) = (number(processes), number(leases), number(rate), PathBuf::from(folder));
     let apart = Duration::from_secs(number(seconds) as u64) / processes as u32;
-    let ((mut gate, open), (told, mut tell), (stop, go_on)) = (pipe().unwrap(), pipe().unwrap(), pipe().unwrap());
+    let ((mut gate, open), (reports, mut report), (stop, go_on)) = (pipe().unwrap(), pipe().unwrap(), pipe().unwrap());
     let mut children = Vec::new();
     for place in 0..processes {
         // SAFETY: no other thread runs yet, and the child ends without unwinding.
@@ -40,16 +40,16 @@ fn main() {
             unsafe { [libc::close(open.as_raw_fd()), libc::close(go_on.as_raw_fd())] };
             let _ = gate.read(&mut [0]);
             std::thread::sleep(apart * place as u32);
-            let status = run(spec, leases, rate, &mut tell, stop.as_raw_fd(), &folder.join(place.to_string()));
+            let status = run(spec, leases, rate, &mut report, stop.as_raw_fd(), &folder.join(place.to_string()));
             // SAFETY: nothing of the child is to be dropped.
             unsafe { libc::_exit(status) };
         }
         children.push(child);
     }
     let begun = Instant::now();
-    drop((open, tell));
-    // What each says once it has started, or not.
-    let said: Vec<_> = BufReader::new(told).lines().map_while(Result::ok).take(processes).collect();
+    drop((open, report));
+    // The reports of the processes: each has started, or has failed.
+    let said: Vec<_> = BufReader::new(reports).lines().map_while(Result::ok).take(processes).collect();
     let mut waits: Vec<u64> = said.iter().filter_map(|line| line.parse().ok()).collect();
     waits.sort_unstable();
     let failed: Vec<_> = said.iter().filter(|line| line.parse::<u64>().is_err()).collect();
@@ -85,7 +85,7 @@ fn main() {
 }
 
 /// One process: returns its exit status.
-fn run(spec: &str, leases: usize, rate: usize, tell: &mut impl Write, stop: RawFd, file: &Path) -> i32 {
+fn run(spec: &str, leases: usize, rate: usize, report: &mut impl Write, stop: RawFd, file: &Path) -> i32 {
     let begun = Instant::now();
     let detached = if leases > 1 { " detached=true" } else { "" };
     let opened: Result<Vec<_>, _> = (0..leases).map(|_| Snowflake::open(&format!("{spec}{detached}"))).collect();
@@ -93,11 +93,11 @@ fn run(spec: &str, leases: usize, rate: usize, tell: &mut impl Write, stop: RawF
         Ok(_) => begun.elapsed().as_millis().to_string(),
         Err(error) => error.to_string().replace('\n', " ").chars().take(400).collect(),
     };
-    // Shorter than what a pipe takes at once.
-    let _ = tell.write_all(format!("{said}\n").as_bytes());
+    // Short enough for a pipe to take at once.
+    let _ = report.write_all(format!("{said}\n").as_bytes());
     let Ok(generators) = opened else { return 1 };
     let (mut ids, mut end) = (Vec::new(), End::default());
-    // At an instant of its own within the second.
+    // Each process begins at a different instant within the second.
     let mut next = Instant::now() + Duration::from_micros(u64::from(std::process::id()) * 7_919 % 1_000_000);
     while !ends_before(stop, next) {
         for generator in &generators {
@@ -134,7 +134,7 @@ fn processor_us() -> u64 {
     time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1_000
 }
 
-/// Reads what a process left behind; `None` where it did not end well.
+/// Reads a process's file; `None` if the process did not end well.
 fn read(file: &Path, ids: &mut Vec<i64>) -> Option<End> {
     let bytes = std::fs::read(file).ok()?;
     let words: Vec<_> = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect();

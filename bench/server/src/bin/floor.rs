@@ -1,7 +1,7 @@
 //! hyper alone: a server with one thread that answers every request with the same ID. usage: floor PORT [limited]
 //!
-//! It does less than a service must: there are no timers, so a connection may be silent for ever, and nothing is counted. With `limited` it
-//! has timers, and hyper's own limit to how long a request may take to come.
+//! It does less than a service must: it has no timers, so a connection may stay silent for ever, and it counts nothing. With `limited` it
+//! has timers, and hyper's own limit on how long a request may take to arrive.
 
 use bytes::Bytes;
 use http_body_util::Full;

@@ -1,4 +1,4 @@
-//! Requests at a steady pace, each timed by itself; or connections that ask nothing.
+//! Requests at a steady pace, each of them timed; or connections without requests.
 //!
 //! usage: pace PORT CONNECTIONS SECONDS RATE REQUEST [EACH]: a JSON object of what came, times in microseconds.
 //! RATE is requests a second of all connections together, and REQUEST the bytes to send, with \r and \n as in C. After EACH requests a
@@ -86,7 +86,7 @@ fn load(port: u16, request: &[u8], each: usize, start: Instant, seconds: f64, ev
     let end = start + Duration::from_secs_f64(seconds);
     while due < end {
         let now = Instant::now();
-        // Who is late because an answer was late counts from when the request was due; a sleep that was too long is not the server's.
+        // A request that a late answer has delayed counts from when it was due. A sleep that was too long is not the server's fault.
         let since = if now < due {
             thread::sleep(due - now);
             Instant::now()
