@@ -1,4 +1,17 @@
 //! The command line, for the binary, the wheel's script and the npm package's `bin`.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `line`, `arguments` | the commands, and the arguments of each |
+//! | `screen`, `status`, `code` | the output; exit statuses; error codes that the library does not have |
+//! | `input`, `instants`, `interrupt` | the lines of the input; instants; Ctrl-C |
+//! | `next`, `decode`, `range` | the commands for IDs |
+//! | `inspect` | the command that guesses the system of an unknown ID |
+//! | `layout`, `layouts`, `sql` | the commands for layouts: their bits, the presets, SQL functions |
+//! | `nodes`, `listing`, `segment`, `connection` | the commands for stores: node numbers and tags |
+//! | `doctor` | the checks of a machine, a spec and its store |
+//! | `audit` | `merge-audit`, with a map of its files |
+//! | `manual` | completions for shells, and man pages |
 
 mod arguments;
 mod audit;

@@ -1,4 +1,8 @@
 //! An ID, and its parts.
+//!
+//! - `layout` is the split of the bits, `preset` has the named layouts, and `range` the IDs of a range of time.
+//! - `text` has the text forms, `foreign` the numbers in other programs' notations, and `decimal` the digits of both.
+//! - `columns` decodes and composes many IDs. `json`, `serde` and `sqlx` write IDs for other programs.
 
 pub(crate) mod columns;
 mod decimal;

@@ -7,16 +7,16 @@
 //! |---|---|
 //! | `settings`, `config` | flags, environment and file; the checked result |
 //! | `log`, `log_writer`, `access_log` | lines of JSON, and the thread that writes them |
-//! | `refusal` | an error in the form of each protocol |
+//! | `refusal`, `refusal_log` | an error in the form of each protocol; refused access in the log |
 //! | `tokens`, `tls` | rights; certificates |
 //! | `host` | the host of a request, and whether a foreign web page could use it |
-//! | `peer`, `proxies`, `peers`, `rate` | the client of a connection; the connections of an address; the rates of tokens and addresses |
+//! | `peer`, `proxies`, `connections_by_address`, `rate` | the client of a connection; the rates of tokens and addresses |
 //! | `names`, `generators`, `compat` | a served name, its generators or numbers, and the systems whose clients it serves |
 //! | `lend` | a store that is lent to processes without access to it |
 //! | `outages` | names that cannot be opened, or have no IDs |
 //! | `mint`, `yielding` | IDs without blocking the event loop |
-//! | `metrics` | counters and histograms |
-//! | `shared` | the state that all connections share |
+//! | `metrics`, `process_metrics` | counters and histograms; the memory, CPU time and descriptors of the process |
+//! | `shared`, `share`, `unread_answers` | the state that all connections share; the limits that all names share; answers in memory |
 //! | `listen`, `unix_socket`, `fd_limit`, `heap` | ports, limits, and the memory of connections |
 //! | `stop`, `cancel_on`, `lingering_close` | the end of the server, of some work, and of a connection |
 //! | `protocol`, `dispatch`; `http`, `resp`, `admin` | the protocols of the ports, and the code that speaks them |

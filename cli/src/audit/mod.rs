@@ -3,6 +3,12 @@
 //! Sources are read one by one. Their IDs, with source and line, become sorted runs on disk ([`read`], [`work`]). The runs are merged, so
 //! that all IDs pass once in order and are counted ([`merge`], [`tally`]). The result is reported ([`findings`], [`text`], [`json`],
 //! [`html`]), and duplicates get new IDs ([`remap`]).
+//!
+//! - A source is parsed by its kind (`source`): `table` reads CSV and TSV, `lines` reads lines of IDs, `dump` reads JSON and dumps
+//!   of databases, and `rows` reads the result of a query. Each passes its IDs and its broken lines to `intake`.
+//! - The findings are computed by `overlaps` (one node number in several sources), `order` (clocks), `hours` (periods) and
+//!   `rounding` (rounded IDs). `fields` decodes the IDs.
+//! - `run` has the format of a sorted run, and `record` that of an ID in it. `whole` writes files that appear when they are complete.
 
 mod arguments;
 mod dump;

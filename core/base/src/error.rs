@@ -1,4 +1,6 @@
 //! The one error table: every refusal of frazil, in every language, is a row of it.
+//!
+//! The table has the code and the meaning. The code that refuses writes the text, for example `Guard::in_use` that of `NODE_IN_USE`.
 
 use crate::secret;
 use std::any::Any;

@@ -11,6 +11,8 @@
 //!   or a copy. The mark is checked after a claim, and before the claimed stamp is issued.
 //! - A generator calls no store. A call fails if the lease is used up, or belongs to a parent process. `SharedGenerator`
 //!   (`lease/shared.rs`) then has the lease extended or replaced, and repeats the call.
+//! - `policy` has the policies' values. `Generator::claim_by_the_clock` applies them: a clock that went back, a used-up tick. `wait` has
+//!   the waits and their errors, `observe` the IDs of other generators, and `meters` and `tally` the counters.
 
 mod lease;
 #[cfg(all(test, loom))]

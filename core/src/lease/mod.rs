@@ -10,6 +10,9 @@
 //!   other work of the thread, which fetches the ranges of tags.
 //! - `environment` has the parts that a simulation replaces: clocks, random numbers, threads. `root` holds the workers of this process.
 //! - `accept` is an operator's remedy after a store was replaced.
+//!
+//! A fork: the child notices it by the generator's mark, and `shared` has a worker of the child lease another number (`root`, `workers`).
+//! The files `copy.rs` are for the simulation, which copies running processes.
 
 mod accept;
 mod calls;
