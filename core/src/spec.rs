@@ -169,7 +169,7 @@ impl Spec {
             return Err(spec_error(format!("the key {key} is given twice")));
         }
         if key == "layout" && self.preset.is_some() {
-            return Err(spec_error("a preset and layout= are given: one of them".to_owned()));
+            return Err(spec_error("a preset and layout= are given: use one of them".to_owned()));
         }
         self.pairs.push((key.to_owned(), Secret::new(value)));
         Ok(())

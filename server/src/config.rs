@@ -141,7 +141,7 @@ fn endpoints(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol,
                 Endpoint::Socket(socket, at)
             }
             (Some(text), Some(_)) => {
-                let why = "and the service manager hands over a socket of that name: one of them";
+                let why = "and the service manager hands over a socket of that name: use one of them";
                 return Err(spec_error(format!("{key}={text} is given, {why}")));
             }
         };

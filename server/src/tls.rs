@@ -142,7 +142,7 @@ impl Files {
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).with_crls(revoked);
                 let refused = |error: VerifierBuilderError| match (&error, &self.client_crl) {
                     (VerifierBuilderError::InvalidCrl(_), Some(path)) => {
-                        let wanted = "lists of version 2 with a number, as RFC 5280 has them (openssl ca: crlnumber, crl_extensions)";
+                        let wanted = "lists of version 2 with a number, as in RFC 5280 (openssl ca: crlnumber, crl_extensions)";
                         spec_error(format!("tls-client-crl={} is broken: it must have {wanted}", path.display()))
                     }
                     _ => invalid(&error),

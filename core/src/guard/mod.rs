@@ -274,7 +274,7 @@ impl Guard {
             format!("node number {node} is in use on this machine by {holder}, until that exits")
         };
         let strangers = if holder.is_another_users() {
-            format!("if it is none of your programs, end it, or set {} to one text for all of yours; else ", names::SCOPE)
+            format!("if it is not a program of yours, end it, or set {} to one text for all of your programs; otherwise ", names::SCOPE)
         } else {
             String::new()
         };
@@ -283,7 +283,7 @@ impl Guard {
             false => "give each process its own number, or have all of them lease one with store=local",
         };
         let why = format!(
-            "{why}: {strangers}{ways}; programs that never fill the same table may share it with shared=true, and tests take detached=true"
+            "{why}: {strangers}{ways}; programs that never fill the same table may share it with shared=true, and tests can use detached=true"
         );
         state.holder = Some((at, holder));
         drop(state);

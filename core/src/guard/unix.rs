@@ -21,7 +21,7 @@ impl<T: AsFd + Into<OwnedFd> + From<OwnedFd>> HeldName<T> {
         with_no_fork(|| {
             let refused = |why: std::io::Error| NotTaken::Refused(why.to_string());
             let descriptor = off_the_standard_streams(open()?).map_err(refused)?;
-            let full = || NotTaken::Refused(format!("this process has {} numbers already, the most that it guards", places.len()));
+            let full = || NotTaken::Refused(format!("this process already guards {} numbers, the most that it can", places.len()));
             let registered = ClosedInChild::among(places, descriptor.as_fd()).ok_or_else(full)?;
             Ok(HeldName { descriptor: Some(descriptor), registered })
         })

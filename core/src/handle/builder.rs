@@ -141,7 +141,7 @@ impl Builder {
             [name] if !name.is_empty() && !name.contains(|c: char| c == '=' || c.is_whitespace()) => name,
             [name] => return Err(spec_error(format!("{} is not the name of a preset", shown(name)))),
             [name, other, ..] => {
-                return Err(spec_error(format!("the presets {} and {} are given: one of them", shown(name), shown(other))));
+                return Err(spec_error(format!("the presets {} and {} are given: use one of them", shown(name), shown(other))));
             }
         };
         Spec::from_parts(Some(preset), &self.options)

@@ -102,7 +102,7 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
     if plan.manual_clock && !plan.detached && plan.after.is_none() {
         guard::log_unguarded(node, &plan.namespace, "clock=manual without after=", || {
             "clock=manual without after= may repeat the IDs of an earlier run, because it does not know what was issued before: open with after= \
-             the highest saved ID (after=0 where none is), or leave out clock=manual; tests and replays take detached=true"
+             the highest saved ID (after=0 if there is none), or leave out clock=manual; in tests and replays use detached=true"
                 .to_owned()
         });
     }

@@ -278,7 +278,7 @@ impl SharedGenerator {
         let is_still = !self.manual_clock && !disposable && left_ms < (window_ms - 2 * renew_ms) as i64;
         is_still.then(|| {
             let (address, namespace) = (&leased.contract.address, &leased.contract.namespace);
-            let why = format!("store={address} namespace={namespace}: the call that is to extend the lease has not returned");
+            let why = format!("store={address} namespace={namespace}: the call that extends the lease has not returned");
             Error::new(ErrorKind::StoreUnreachable, why)
         })
     }

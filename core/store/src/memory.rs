@@ -29,8 +29,8 @@ pub(super) fn connect() -> Result<Box<dyn Store>> {
     if first || mark.is_still(process) {
         return Ok(Box::new(Memory));
     }
-    let forked = || "store=memory knows one process, and this one was forked: give the child a store that both can reach".to_owned();
-    let copied = || "store=memory knows one process, and this one was copied: give it a store that all copies reach".to_owned();
+    let forked = || "store=memory is for one process, and this one was forked: give the child a store that both can reach".to_owned();
+    let copied = || "store=memory is for one process, and this one was copied: give it a store that all copies reach".to_owned();
     Err(mark.refusal(process, forked, copied))
 }
 

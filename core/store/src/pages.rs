@@ -37,7 +37,7 @@ impl Pages {
         match self.room.checked_sub(bytes) {
             Some(room) if self.idle < MOST_IDLE => self.room = room,
             _ => {
-                let why = "the list of node numbers is longer than any, or comes to no end: did another program write there?";
+                let why = "the list of node numbers is too long, or does not end: did another program write there?";
                 return Err(Error::new(ErrorKind::StoreUnsuitable, why));
             }
         }

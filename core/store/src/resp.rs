@@ -11,7 +11,7 @@ const PART: usize = 48;
 const DEEPEST: u32 = 2;
 
 pub(super) enum Reply {
-    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "a frazil-server's says no more than that all went well"))]
+    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "the status of a frazil-server only means success"))]
     Status(String),
     Refused(String),
     Number,

@@ -35,7 +35,7 @@ export function parseLayout(given: string): Shape {
     } else {
       checkName(name)
       if (fields.some(field => field.name === name)) {
-        return invalid(`the field ${name} is there twice`)
+        return invalid(`the field ${name} is given twice`)
       }
       fields.push({ name, bits: parseBits(name, value) })
     }

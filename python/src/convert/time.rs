@@ -26,7 +26,7 @@ pub(super) fn times(py: Python<'_>) -> PyResult<&Times> {
         // If a test has frozen the time, the module has a class of the test, whose base is the real class.
         let bases = module.getattr("datetime")?.getattr("__mro__")?.cast_into::<PyTuple>()?;
         let real = |class: &Bound<'_, PyAny>| class.getattr("__module__").and_then(|name| name.eq("datetime")).unwrap_or(false);
-        let datetime = bases.iter().find(real).expect("the datetimes of Python descend from its own class");
+        let datetime = bases.iter().find(real).expect("one of the bases is the real class");
         let timedelta = module.getattr("timedelta")?;
         let utc = module.getattr("timezone")?.getattr("utc")?;
         let millisecond = timedelta.call1((0, 0, 1000))?;

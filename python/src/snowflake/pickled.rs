@@ -35,7 +35,7 @@ pub(crate) fn _open_pickled<'py>(class: &Bound<'py, PyType>, spec: &str, only: O
             && this_process(py)? != only
         {
             let why = format!(
-                "the pickle of {}({spec:?}) comes from another process, and both would give the same numbers out: \
+                "the pickle of {}({spec:?}) comes from another process, and both would issue the same IDs: \
                  share a store (store=local on one machine), or open one with a different number in each process",
                 class.name()?
             );

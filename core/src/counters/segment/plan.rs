@@ -180,7 +180,7 @@ fn addresses(spec: &Spec) -> Result<Vec<Address>> {
     })?;
     let addresses = stores.iter().map(|store| Address::parse(store)).collect::<Result<Vec<_>>>()?;
     if addresses.is_empty() {
-        return Err(spec_error("store= names 0: it takes a store".to_owned()));
+        return Err(spec_error("store= is an empty list: give one store or more".to_owned()));
     }
     for (at, address) in addresses.iter().enumerate() {
         if addresses[..at].contains(address) {
@@ -195,7 +195,7 @@ fn stores(spec: &Spec, way: Way) -> Result<(Vec<Address>, Vec<Lattice>)> {
     let addresses = addresses(spec)?;
     let count = addresses.len() as u64;
     if way == Way::Tickets && count < 2 {
-        return Err(spec_error(format!("store= names {count}: it takes two stores or more, separated by spaces")));
+        return Err(spec_error(format!("store= names {count}: tickets need two stores or more, separated by spaces")));
     }
     let increment = number(spec, "increment", 1, LAST)?.unwrap_or(count);
     let offsets = match spec.values("offset")? {
@@ -203,7 +203,7 @@ fn stores(spec: &Spec, way: Way) -> Result<(Vec<Address>, Vec<Lattice>)> {
         Some(offsets) => offsets.iter().map(|offset| parse_number("offset", offset, 0, increment)).collect::<Result<Vec<_>>>()?,
     };
     if offsets.len() != addresses.len() {
-        return Err(spec_error(format!("offset= has {} numbers, and store= names {count}: one for each", offsets.len())));
+        return Err(spec_error(format!("offset= has {} numbers, and store= names {count}: give one for each store", offsets.len())));
     }
     let lattices: Vec<_> = offsets.iter().map(|offset| Lattice { increment, offset: offset % increment }).collect();
     for (at, lattice) in lattices.iter().enumerate() {

@@ -114,7 +114,7 @@ impl Foreign {
         }
         let (table, column, tag) = (self.table.name(), self.table.tag_column(), self.tag.replace('\'', "''"));
         let why = format!(
-            "the row has gone back: max_id stood at {seen}, and now at {}; when it is certain which numbers were given out: \
+            "the row has gone back: max_id was {seen}, and is {} now; when it is certain which numbers were given out: \
              UPDATE {table} SET max_id = N WHERE {column} = '{tag}', with N no less than any of them, and at least {seen}",
             row.max_id
         );

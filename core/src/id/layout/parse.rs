@@ -42,7 +42,7 @@ impl Layout {
             } else {
                 check_name(name)?;
                 if fields.iter().any(|field| field.name == name) {
-                    return Err(invalid(format!("the field {name} is there twice")));
+                    return Err(invalid(format!("the field {name} is given twice")));
                 }
                 fields.push(Field { name: name.to_owned(), bits: parse_bits(name, value)?, shift: 0 });
             }

@@ -109,7 +109,7 @@ impl LeaseTask {
                 let since = show_instant(*since_ms);
                 // The generator does not use a newly leased number yet.
                 let node = self.protocol.grant().map_or(node, |grant| grant.node);
-                let text = format!("the store answers again for the lease of node number {node}, which it did not since {since}");
+                let text = format!("the store answers again for the lease of node number {node}, after failures since {since}");
                 (text, vec![("node", node.to_string()), ("since", since)])
             }),
             _ => {}

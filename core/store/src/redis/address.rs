@@ -19,7 +19,7 @@ impl Target {
         let refuse = |why: &str| {
             let url = secret::address(url);
             let allowed = "redis[s]://[user:password@]host[:port][/database] or redis+unix:///path[?db=N], \
-                           with percent-encoding for what is special in a URL";
+                           with special characters percent-encoded";
             Error::new(ErrorKind::Spec, format!("store={url} {why}: write {allowed}"))
         };
         let parsed = parse_redis_url(url).ok_or_else(|| refuse("is not a URL"))?;

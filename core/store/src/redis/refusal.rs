@@ -33,7 +33,7 @@ const WRONG_TYPE: &str = "has data of another type under frazil:{NAMESPACE}:meta
      use the namespace, and start them with another namespace=NAME and after= the highest ID that was issued";
 const IN_CLUSTER: &str = "belongs to a Redis Cluster, which is not supported: use a server with cluster-enabled no";
 
-const CLOSES: &str = "if it expects TLS, write rediss://; a proxy closes it too where it does not know INFO, and a balancer where it has \
+const CLOSES: &str = "if it expects TLS, write rediss://; a proxy also closes it if it does not know INFO, and a balancer if it has \
      no server";
 
 /// A server's error reply to a command.
@@ -121,7 +121,7 @@ pub(super) fn tls(address: &str, error: &rustls::Error) -> Error {
             (ErrorKind::StoreUnreachable, "; set SSL_CERT_FILE to the PEM file of the authority that signed its certificate")
         }
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired | AlertDescription::HandshakeFailure) => {
-            (ErrorKind::StoreAuth, "; if it wants a client's certificate, which frazil has none of, set tls-auth-clients no there")
+            (ErrorKind::StoreAuth, "; if it wants a client's certificate, which frazil does not support, set tls-auth-clients no there")
         }
         rustls::Error::InvalidMessage(_) => (ErrorKind::StoreUnreachable, "; if it does not speak TLS, write redis://"),
         _ => (ErrorKind::StoreUnreachable, ""),

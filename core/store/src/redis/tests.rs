@@ -192,7 +192,7 @@ fn only_a_first_connection_suggests_tls() {
         }
     });
     let hang_up = |text: &str| refused(connect(&url, TIMEOUT), ErrorKind::StoreUnreachable, &["closed the connection", text]);
-    hang_up("if it expects TLS, write rediss://; a proxy closes it too where it does not know INFO");
+    hang_up("if it expects TLS, write rediss://; a proxy also closes it if it does not know INFO");
     is_up.store(true, Ordering::SeqCst);
     connect(&url, TIMEOUT).expect("a primary");
     is_up.store(false, Ordering::SeqCst);

@@ -91,8 +91,8 @@ pub(super) fn inspect(link: &mut Link, table: &str) -> Result<Option<String>> {
     }
     if link.text(row, 2)? == "off" {
         return Err(link.unsuitable(
-            "fsync=off loses acknowledged writes when the machine crashes; set fsync=on (a service whose storage is \
-             durable all the same, and that shows fsync=off, looks like one that loses them: use another store)",
+            "fsync=off loses acknowledged writes when the machine crashes; set fsync=on (a service with durable \
+             storage that shows fsync=off cannot be distinguished from one that loses them: use another store)",
         ));
     }
     let Some(Some(kind)) = row.get(3) else { return Ok(None) };

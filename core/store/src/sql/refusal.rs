@@ -128,8 +128,8 @@ pub(super) fn error(refusal: &Refusal, login: &SqlServer) -> Error {
         PARAMETER => (
             StoreUnsuitable,
             format!(
-                "the store {to} is a PgBouncer that does not pass this on ({code}: {message}): leave options out of the URL, and let \
-                 ALTER ROLE ... SET say it in the database"
+                "the store {to} is a PgBouncer that does not pass this on ({code}: {message}): leave options out of the URL, and set \
+                 them in the database by ALTER ROLE ... SET"
             ),
         ),
         STATEMENT => {

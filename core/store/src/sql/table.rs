@@ -137,7 +137,7 @@ impl Rows for SqlRows {
             [] => Ok(None),
             [row] => self.row(row).map(Some),
             rows => {
-                let why = format!("the store {} has {} rows in {table} where {tag}: one must be left", self.link, rows.len());
+                let why = format!("the store {} has {} rows in {table} where {tag}: delete all but one", self.link, rows.len());
                 Err(Error::new(ErrorKind::StoreCorrupt, why))
             }
         }

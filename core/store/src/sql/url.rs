@@ -155,7 +155,7 @@ fn scheme(url: &str) -> &str {
 
 /// The error of a wrong URL, without the client's text, which quotes parts of the URL.
 fn malformed(url: &str) -> Error {
-    let why = "is not a URL that can be used: the port is a number, the mode of TLS one that the database has, and \
-               what is special in a user or a password is percent-encoded";
+    let why = "is not a URL of a database: the port must be a number, the TLS mode one of the database, and special \
+               characters in a user or a password must be percent-encoded";
     Error::new(ErrorKind::Spec, format!("store={} {why}", secret::address(url)))
 }

@@ -27,7 +27,8 @@ pub(in crate::file) fn open(dir: &Path, rules: Rules) -> Result<Option<(OwnedFd,
     // A link may lead to the folder if an administrator or this account has made it.
     match lstat(dir).map(Status::new) {
         Ok(link) if link.is_link() && !is_trusted(link.owner) => {
-            let why = format!("{} is a link of account {}, and this is account {}", dir.display(), link.owner, geteuid().as_raw());
+            let why =
+                format!("{} is a link that belongs to account {}, and this is account {}", dir.display(), link.owner, geteuid().as_raw());
             return Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why));
         }
         _ => {}
@@ -48,8 +49,8 @@ pub(in crate::file) fn open(dir: &Path, rules: Rules) -> Result<Option<(OwnedFd,
     }
     if !is_trusted(owner) {
         let why = format!(
-            "the folder belongs to account {owner}, which could do with it as it likes, and this is account {account}: \
-             chown it to this account, or to root, with a group that may write, where several accounts share it"
+            "the folder belongs to account {owner}, which has full control of it, and this is account {account}: \
+             chown it to this account; if several accounts share it, to root, with a group that may write"
         );
         return Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why));
     }

@@ -173,7 +173,7 @@ pub(in crate::file) fn open(dir: &Path, rules: Rules) -> Result<Option<File>> {
         && let Some(writer) = security.writer(&account)
     {
         let keep = keep(dir, &account).refuse(dir, dir)?;
-        let why = format!("{writer} may write to the folder: take that right away ({keep}), or name it with store=file:");
+        let why = format!("{writer} may write to the folder: remove that right ({keep}), or name it with store=file:");
         return Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why));
     }
     Ok(Some(opened))
@@ -193,8 +193,7 @@ fn check_owner(dir: &Path, path: &Path, account: &Account, security: &Security, 
         // call to its controller.
         (name(security.owner), name(account.sid()))
     };
-    let why =
-        format!("{} belongs to account {owner}, which could do with it as it likes, and this is account {this}: {fix}", path.display());
+    let why = format!("{} belongs to account {owner}, which has full control of it, and this is account {this}: {fix}", path.display());
     Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why))
 }
 

@@ -296,7 +296,7 @@ pub(in crate::file) fn hint(why: &io::Error) -> Option<(ErrorKind, &'static str)
     if is(why, &[ERROR_SHARING_VIOLATION, ERROR_DELETE_PENDING]) {
         return Some((
             ErrorKind::StoreUnreachable,
-            "another program has it open and does not share it: exclude the folder from what scans it",
+            "another program has it open and does not share it: exclude the folder from virus scanners and indexers",
         ));
     }
     is(why, &[ERROR_TOO_MANY_OPEN_FILES]).then_some((ErrorKind::StoreUnreachable, "close some"))
