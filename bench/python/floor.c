@@ -1,4 +1,4 @@
-// The floors of an extension: functions that do the parts of an ID, and nothing else: no layout, policy or check.
+// The floors of an extension: functions that do only the parts of an ID, without a layout, policies or checks.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdatomic.h>

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_one_generator_does_not_close_the_others() {
+    fn closed_only_once_every_generator_is_closed() {
         let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' store=memory namespace=ended exhausted=wait:60s generators=2";
         let mut spec = Spec::parse(line).unwrap();
         let count = wanted(&mut spec).unwrap();

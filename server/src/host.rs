@@ -66,7 +66,7 @@ pub fn may_be_named(name: &str) -> bool {
     name.parse().map_or_else(|_| (1..=LONGEST).contains(&name.len()) && has_plain_letters(name), is_plain)
 }
 
-/// Returns whether an address is that of one interface, in its own family.
+/// Returns whether an address names one interface: neither a wildcard nor an IPv4 address in IPv6 form.
 fn is_plain(address: IpAddr) -> bool {
     !address.is_unspecified() && address == address.to_canonical()
 }

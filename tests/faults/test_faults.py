@@ -40,7 +40,7 @@ def test_nobody_is_refused_when_redis_forgets(steady, tmp_path):
     assert not report.problems, f"what the workers wrote is in {tmp_path}"
 
 
-def test_fixed_numbers_stand_it_too(tmp_path):
+def test_fixed_numbers_survive_the_same_faults(tmp_path):
     report = run("fixed", tmp_path, faults=4, at_least=100_000)
     assert not report.problems, str(report)
 

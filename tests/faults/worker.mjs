@@ -6,7 +6,7 @@ import { Worker, isMainThread } from 'node:worker_threads'
 import * as frazil from '../../node/index.mjs'
 
 const { FrazilError } = frazil
-// A visitor's thread also gets a part of its files' names.
+// A worker thread also gets a part of the names of its files.
 const [kind, spec, folder, name, part = ''] = process.argv.slice(2)
 const rare = Number(process.env.FRAZIL_WORKER_RARE)
 const appendTo = (ending) => fs.openSync(`${folder}/${name}.${process.pid}.${part}${ending}`, 'a')

@@ -318,7 +318,7 @@ def test_fill_takes_unsigned_memory(node):
 
 
 @pytest.mark.parametrize("count", [3, 2])
-def test_no_array_is_two_columns(monkeypatch, count):
+def test_two_columns_cannot_share_an_array(monkeypatch, count):
     """A column does not share its memory, even if a program has replaced numpy.empty."""
     one = numpy.zeros(count, dtype=numpy.int64)
     monkeypatch.setattr(numpy, "empty", lambda *_: one)

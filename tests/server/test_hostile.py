@@ -44,7 +44,7 @@ def test_a_page_in_a_browser_mints_nothing_over_resp(server):
         assert client.incr("invoice") == before + 1
 
 
-def test_two_requests_in_one_are_one(server):
+def test_a_body_is_not_taken_for_a_second_request(server):
     """If a proxy and the server disagree about the end of a request, the server could take its body for a second request."""
     hidden = b"POST /v1/orders/next HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for head in (b"Content-Length: 0\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"):
@@ -205,7 +205,7 @@ def test_forms_of_requests_that_wait_are_small(server):
         assert resident_kib(server) - before < count * 200
 
 
-def test_a_batch_that_has_to_wait_holds_up_no_other_name(server):
+def test_a_batch_that_has_to_wait_does_not_delay_other_names(server):
     """Each name has its own buffer limit in a connection, because clients of one proxy may share the connection."""
     client = h2.connection.H2Connection()
     client.initiate_connection()

@@ -65,7 +65,7 @@ def test_an_outage_and_its_end_are_logged(redis, tmp_path):
             assert server.end() == 0
 
 
-def test_a_segment_that_is_used_up_faster_than_it_is_filled_is_no_outage(tmp_path):
+def test_a_segment_that_is_used_up_faster_than_it_is_filled_is_not_an_outage(tmp_path):
     with Replica(tmp_path, "invoice=segment store=memory step=1") as server:
         for _ in range(300):
             server.ids("invoice", 7)

@@ -209,7 +209,7 @@ def test_through_a_published_port(tmp_path, host):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "::", "::ffff:127.0.0.1", "[::ffff:10.0.0.5]"])
-def test_a_spelling_of_every_machine_is_no_host(host):
+def test_a_wildcard_or_mapped_address_is_not_a_host(host):
     refused = run("check", *NAMES, f"--hosts=ids.example,{host}")
     assert refused.returncode and "is not a host name or the address of one machine" in refused.stderr
 

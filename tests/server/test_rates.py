@@ -129,7 +129,7 @@ def test_an_address_has_its_rate(tmp_path):
         other.close()
 
 
-def test_a_web_page_is_turned_away_at_any_rate(tmp_path):
+def test_a_web_page_is_refused_at_any_rate(tmp_path):
     """The RESP port closes a connection that speaks HTTP, also if the rate limit refuses the line that shows it."""
     with Replica(tmp_path, *NAMES, "--max-ids-per-address=2") as server:
         requests = b"PING\r\n" * 3, b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"INCR invoice\r\n"

@@ -174,7 +174,7 @@ def test_partitions_are_pruned_when_planned_and_when_run(session):
     assert "Subplans Removed: 3" in recent
 
 
-def test_infinity_is_no_instant_of_a_layout(session):
+def test_infinity_is_not_an_instant_of_a_layout(session):
     for value, code in [("infinity", "LAYOUT_EXPIRED"), ("-infinity", "BEFORE_EPOCH")]:
         session.query("SAVEPOINT s")
         with pytest.raises(Refused, match=f"frazil: {code}: Unix time -?Infinity"):

@@ -53,7 +53,7 @@ fn a_store_that_went_back_is_refused_until_an_operator_sets_the_next_number() {
     while segment.prepared().unwrap() == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // A backup of the folder is put back.
+    // A backup of the folder is restored.
     folder.lead_to("copy");
     let refused = loop {
         match segment.next_id() {

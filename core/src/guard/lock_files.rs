@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn watch_is_rung_from_then_on() {
+    fn watch_stays_rung() {
         let own = Own::new();
         ring(&own.0).unwrap();
         assert!(!own.path().exists());
@@ -291,7 +291,7 @@ mod tests {
         assert!(all() == 1 && held.is_intact() && matches!(take(&of("issues")), Err(NotTaken::InUse)));
         drop(held);
         let _ = fs::remove_file(path_of(&of("issues")));
-        // An opener that finds the guard's file locked has made no watch.
+        // Only the file of a watch is left, without the guard's.
         drop(again(|| take_watch(&of("opens"))));
         while all() > 0 {
             assert!(since.elapsed() < Duration::from_secs(10), "nobody has it");

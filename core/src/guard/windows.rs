@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn watch_is_rung_from_then_on() {
+    fn watch_stays_rung() {
         let name = fresh("opens");
         ring(&name).unwrap();
         let Ok(watch) = take_watch(&name) else { panic!("nobody has it") };

@@ -343,7 +343,7 @@ mod tests {
 
         /// Each row equals the result of `decode` for its ID, or `decode` refuses it.
         #[test]
-        fn a_row_is_a_decoded_id(layout in layouts(), bits in prop::collection::vec(any::<u64>(), 0..2100), wide in any::<bool>()) {
+        fn a_row_equals_its_decoded_id(layout in layouts(), bits in prop::collection::vec(any::<u64>(), 0..2100), wide in any::<bool>()) {
             let width = layout.time_shift() + layout.time_bits();
             let ids: Vec<_> = bits.iter().map(|bits| bits >> if wide && bits % 64 == 0 { 0 } else { 64 - width }).collect();
             let parts: Vec<_> = ids.iter().map(|id| Id::new(*id as i64).and_then(|id| layout.decode(id))).collect();
@@ -367,7 +367,7 @@ mod tests {
 
         /// Each row equals the result of `compose` for its values, or `compose` refuses it.
         #[test]
-        fn a_row_is_a_composed_id(
+        fn a_row_equals_its_composed_id(
             layout in layouts(),
             rows in prop::collection::vec(any::<(u64, u64, bool)>(), 0..1100),
             beyond in any::<bool>(),
@@ -438,7 +438,7 @@ mod tests {
 
     /// Columns that are too long for the caches, at each alignment, have the same values.
     #[test]
-    fn a_long_column_is_a_short_one() {
+    fn a_long_column_equals_its_parts() {
         for text in ["twitter", "sonyflake"] {
             let columns = Columns::of(&Layout::parse(text).unwrap(), None).unwrap();
             let ids: Vec<_> = (0..STREAMED as u64 + 7).map(|row| row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 1).collect();

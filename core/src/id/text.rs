@@ -200,7 +200,7 @@ pub(crate) fn decode(text: &str, prefix: &str, format: TextFormat) -> Result<u64
     if let Some(number) = (format == Decimal).then(|| decimal::parse(digits.as_bytes())).flatten() {
         return Ok(number);
     }
-    // Characters, because each has one byte that continues no other one. Smaller than `chars().count()`.
+    // Counts characters: each has exactly one byte that is not a continuation byte. The code is smaller than that of `chars().count()`.
     let mut end = prefix.bytes().filter(|byte| byte & 0xC0 != 0x80).count();
     let (width, mut number, mut count, mut sum) = (format.width(), 0u64, 0, 0);
     for character in digits.chars() {

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn full_millisecond_continues_in_the_next() {
+    fn full_millisecond_borrows_from_the_next() {
         let full = ((NOW + 1) as u128) << FREE_BITS;
         let next = after(full - 1, NOW, 0).unwrap();
         assert_eq!(next, full);

@@ -951,7 +951,7 @@ def messages(**options):
     return {message.id: message for message in run_checks(**options) if message.id.startswith("frazil.")}
 
 
-def test_checks_have_nothing_to_say():
+def test_checks_find_nothing_in_a_correct_project():
     for database in ALIASES.values():
         assert messages(databases=[database], include_deployment_checks=True) == {}
 

@@ -544,7 +544,7 @@ def test_async_engines(database, driver, tmp_path):
     asyncio.run(main())
 
 
-def test_a_default_holds_up_no_loop(tmp_path):
+def test_a_default_does_not_hold_up_a_loop(tmp_path):
     # With four IDs an hour, the fifth would wait for the next hour.
     few = frazil.Snowflake(layout="time:31@1h node:10 sequence:2 epoch:2025-01-01", store="memory", namespace="few", exhausted="wait:5h")
     User, _ = user_and_item(base(), few)

@@ -380,7 +380,7 @@ mod loom_tests {
             let generation = mark.generation_of(number);
             page.generation.store(1, Ordering::SeqCst);
             let thread = thread::spawn(move || mark.current());
-            // The claim was made before this, in the original.
+            // The claims of the mark's number were made before the copy.
             loom::sync::atomic::fence(Ordering::SeqCst);
             assert!(!mark.is(number) && !mark.is_of(&number, &generation) && !mark.is_still(number));
             let mine = mark.current();

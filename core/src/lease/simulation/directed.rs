@@ -375,7 +375,7 @@ fn holder_without_a_record_continues_while_its_bound_is_ahead() {
 /// The slot has a record from before the holder took it: the previous owner's, as in a stale
 /// replica.
 #[test]
-fn holder_whose_record_is_older_than_its_taking_continues() {
+fn holder_continues_over_its_predecessors_record() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let (mut before, mut first) = (only(1), only(2));
     drive(&mut before, &mut store, 0, 20_000);

@@ -176,7 +176,7 @@ pub(super) fn create(folder: &Folder, name: &str, new: &str, text: &str) -> io::
     let file = folder.make_anew(new)?;
     let mut bytes = [0; 2 * HALF];
     bytes[..HALF].copy_from_slice(&encode(0, FIRST.sequence, text));
-    // The other half has no record, but room for a confirmation, which needs the magic.
+    // The other half has no record. It gets the magic, because `confirm` may write into it.
     bytes[HALF..HALF + MAGIC.len()].copy_from_slice(MAGIC);
     step()?;
     write_at(&file, &bytes, 0)?;

@@ -156,7 +156,7 @@ fn impostor(reply: &'static [u8], pause: Duration) -> String {
 }
 
 #[test]
-fn other_servers() {
+fn servers_that_are_not_redis_are_refused() {
     for reply in [b"HTTP/1.1 400 Bad Request\r\n\r\n".as_slice(), b"*2\r\n:1\r\n:2\r\n", b"$-1\r\n", b"$3\r\n\xff\xfe\xfd\r\n"] {
         refused(connect(&impostor(reply, Duration::ZERO), TIMEOUT), ErrorKind::StoreUnsuitable, &["another server"]);
     }
@@ -539,7 +539,7 @@ fn memory() {
 
 #[test]
 #[ignore = "needs redis-server: tests/servers runs it"]
-fn servers_of_another_kind() {
+fn sentinels_and_clusters_are_refused() {
     let sentinel = Server::start(&["--sentinel"]);
     refused(connect(&sentinel.url(), TIMEOUT), ErrorKind::StoreUnsuitable, &["sentinel", "SENTINEL GET-MASTER-ADDR-BY-NAME"]);
     refused(connect(&sentinel.url().replace("/0", "/1"), TIMEOUT), ErrorKind::StoreUnsuitable, &["sentinel"]);

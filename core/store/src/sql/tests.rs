@@ -435,21 +435,21 @@ fn suite_on_mariadb() {
 
 #[test]
 #[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
-fn more_on_postgresql() {
+fn cases_of_sql_on_postgresql() {
     let url = server("FRAZIL_TEST_POSTGRESQL");
-    more(&url, || Link::connect(url::postgresql(&url).unwrap(), 60 * SECOND).unwrap());
+    cases_of_sql(&url, || Link::connect(url::postgresql(&url).unwrap(), 60 * SECOND).unwrap());
 }
 
 #[test]
 #[ignore = "needs FRAZIL_TEST_MARIADB: tests/servers runs it"]
-fn more_on_mariadb() {
+fn cases_of_sql_on_mariadb() {
     let url = server("FRAZIL_TEST_MARIADB");
-    more(&url, || Link::connect(url::mysql(&url).unwrap(), 60 * SECOND).unwrap());
+    cases_of_sql(&url, || Link::connect(url::mysql(&url).unwrap(), 60 * SECOND).unwrap());
     #[cfg(target_os = "linux")]
     stalled_client_keeps_no_locks(&url);
 }
 
-fn more(url: &str, link: impl Fn() -> Link) {
+fn cases_of_sql(url: &str, link: impl Fn() -> Link) {
     refused_logins(url);
     table_made_at_once(url);
     meta_against_slots(url);
