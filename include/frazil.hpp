@@ -149,7 +149,7 @@ public:
     result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
     result(frazil::error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
-    /// Whether there is a value.
+    /// Returns whether there is a value.
     explicit operator bool() const noexcept { return state_.index() == 0; }
 
     /// The value; without one, throws the error, or aborts where exceptions are off.
@@ -192,7 +192,7 @@ public:
     result() = default;
     result(frazil::error error) : error_(std::move(error)) {}
 
-    /// Whether the call succeeded.
+    /// Returns whether the call succeeded.
     explicit operator bool() const noexcept { return !error_; }
 
     /// The error; aborts if there is none.
@@ -253,7 +253,7 @@ public:
     wait_arg(std::chrono::duration<Rep, Period> wait)
         : ms_(detail::saturated(wait, [](auto exact) { return std::chrono::ceil<std::chrono::milliseconds>(exact); })) {}
 
-    /// For C.
+    /// The milliseconds, for C.
     std::int64_t ms() const noexcept { return ms_; }
 
 private:
@@ -267,7 +267,7 @@ public:
     time_arg(std::chrono::time_point<std::chrono::system_clock, Duration> time)
         : unix_ms_(detail::saturated(time.time_since_epoch(), [](auto exact) { return std::chrono::floor<std::chrono::milliseconds>(exact); })) {}
 
-    /// For C.
+    /// The Unix milliseconds, for C.
     std::int64_t unix_ms() const noexcept { return unix_ms_; }
 
 private:
@@ -305,12 +305,12 @@ inline outcome<void> done(frazil_status status, std::size_t written = 0) {
     return outcome<void>();
 }
 
-/// Whether the loaded library supports this header.
+/// Checks that the loaded library supports this header.
 inline frazil_status version_check() {
     return frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH);
 }
 
-/// Whether a type is a writable, contiguous container of std::int64_t.
+/// True if a type is a writable, contiguous container of std::int64_t.
 template <typename C, typename = void>
 constexpr bool is_buffer = false;
 template <typename C>
@@ -403,7 +403,7 @@ struct parts {
     named<std::uint64_t> fields;
     /// The counter within the tick.
     std::uint64_t sequence;
-    /// Whether the ID looks as if JavaScript had rounded it: a hint, not a proof.
+    /// True if the ID looks as if JavaScript had rounded it: a hint, not a proof.
     bool looks_rounded;
 
     /// One node field; empty if the layout has no such field.
@@ -421,7 +421,7 @@ struct parts {
         return text + " sequence=" + std::to_string(sequence);
     }
 
-    /// Whether all parts are equal, also the names of the fields.
+    /// Returns whether all parts are equal, also the names of the fields.
     friend bool operator==(const parts &a, const parts &b) {
         return a.id == b.id && a.time == b.time && a.tick == b.tick && a.node == b.node && a.fields == b.fields && a.sequence == b.sequence &&
                a.looks_rounded == b.looks_rounded;
@@ -574,7 +574,7 @@ struct lease {
     std::string store;
     /// The namespace, which separates applications in the store.
     std::string store_namespace;
-    /// Whether the last attempt to reach the store succeeded.
+    /// True if the last attempt to reach the store succeeded.
     bool healthy;
     /// The error of the last attempt that failed.
     std::optional<error> last_error;
@@ -626,7 +626,7 @@ outcome<void> each_stats(Visitor &&visitor) {
 
 /// An event of the generators of this process: on_event(). Its texts contain no secret, and are valid during the call of the callback.
 struct event {
-    /// Whether an operator should act.
+    /// True if an operator should act.
     bool is_warning;
     /// The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.recovered", "lease.lost", "store.changed",
     /// "clock.rollback", "layout.ending" or "node.unguarded". These names stay.

@@ -328,7 +328,7 @@ function hasEnded(signal, call) {
   }
 }
 
-// Whether a call of the addon waits. Then it has returned a promise and the call's number. The pieces of a batch begin with a number.
+// Returns whether a call of the addon waits. Then it has returned a promise and the call's number. The pieces of a batch begin with a number.
 function waits(given) {
   return Array.isArray(given) && typeof given[0] === 'object'
 }

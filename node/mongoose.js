@@ -195,7 +195,7 @@ function hook(work) {
   }
 }
 
-// Whether a condition determines the _id of a new document.
+// Returns whether a condition determines the _id of a new document.
 function namesId(filter) {
   const { _id: id, $and: all = [] } = Object(filter)
   const isOperator = isObject(id) && Object.keys(id).some(key => key.startsWith('$'))

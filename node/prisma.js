@@ -34,7 +34,7 @@ function each(value, change) {
   return Array.isArray(value) ? value.map(change) : change(value)
 }
 
-// Whether a value is Prisma.skip, which marks an omitted value: an instance of a class, without properties.
+// Returns whether a value is Prisma.skip, which marks an omitted value: an instance of a class, without properties.
 function isSkip(value) {
   const prototype = Object.getPrototypeOf(value)
   return prototype !== null && Object.getPrototypeOf(prototype) !== null && Object.keys(value).length === 0

@@ -37,12 +37,12 @@ function SnowflakeColumn(options) {
   return Column({ ...options, ...snowflakeColumn })
 }
 
-// Whether a column is a key of IDs, and not a foreign key.
+// Returns whether a column is a key of IDs, and not a foreign key.
 function isKey({ isPrimary, relationMetadata, transformer }) {
   return isPrimary && !relationMetadata && Object(transformer)[Symbol.for('frazil.typeorm')] === true
 }
 
-// Whether the driver of a data source returns rounded numbers for large integers.
+// Returns whether the driver of a data source returns rounded numbers for large integers.
 function rounds({ databaseConnection, options }) {
   switch (options.type) {
     case 'better-sqlite3':

@@ -189,7 +189,7 @@ void measure(std::vector<test> &tests) {
             if (json) std::fprintf(json, "null}");
             continue;
         }
-        // What slows a whole round cancels out.
+        // A slowdown of a whole round cancels out.
         std::vector<double> ratios;
         for (std::size_t round = 0; round < test.ns.size(); ++round) ratios.push_back(test.ns[round] / floor->second->ns[round]);
         std::printf(" %.2f |\n", median(ratios));

@@ -51,9 +51,9 @@ pub(crate) struct Polls {
     later: Cell<Option<Duration>>,
     /// The beginning of the present phase, because a call may have several waits in a row.
     phase: Cell<Option<Instant>>,
-    /// The value that the last poll has kept for this one ...
+    /// The value that the last poll has kept for this one.
     kept: Cell<Kept>,
-    /// ... and that this poll keeps for the next. A value that this poll did not use is dropped at its end.
+    /// The value that this poll keeps for the next one. A value that this poll did not use is dropped at its end.
     next: Cell<Kept>,
     /// Makes the call's thread poll it at once.
     waker: Waker,

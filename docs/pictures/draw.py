@@ -439,7 +439,7 @@ def shards(narrow=False):
 
 
 def fleet(narrow=False):
-    """The requests of a store in each second, through what happens to a fleet."""
+    """The requests to a store in each second, while a fleet starts, fails and recovers."""
     counted = json.loads((HERE / "fleet.json").read_text())
     stores = {}
     for run in counted["runs"]:

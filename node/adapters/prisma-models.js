@@ -77,7 +77,7 @@ function readField(model, line) {
 
 const isObject = value => typeof value === 'object' && value !== null
 
-// Whether an update of a related row has that row in `data`. In a relation to one row, `data` may be omitted.
+// Returns whether an update of a related row has that row in `data`. In a relation to one row, `data` may be omitted.
 function isWrapped(model, change) {
   return isObject(change) && (change.where !== undefined || (change.data !== undefined && !model.fields.has('data')))
 }

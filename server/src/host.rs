@@ -52,7 +52,7 @@ impl<'a> Host<'a> {
         if self.address.is_some_and(|its| !is_plain(its)) {
             let port = String::from_utf8_lossy(self.port);
             let reached = if reached.is_ipv6() { format!("[{reached}]") } else { reached.to_string() };
-            return format!("web pages reach any server by it: ask for {reached}{port}");
+            return format!("a foreign web page could use it for any server: request {reached}{port} instead");
         }
         if !may_be_named(&name) {
             return "it is neither a host name nor an address".to_owned();

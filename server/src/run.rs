@@ -20,9 +20,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
-/// The time that requests under way get when the server stops ...
+/// The time that requests in progress get when the server stops.
 const DRAIN: Duration = Duration::from_secs(20);
-/// ... and then the stores, for the release of node numbers.
+/// The time that the stores then get to release node numbers.
 const RELEASE: Duration = Duration::from_secs(5);
 /// The time for anything else still running at the end, such as an interrupted start.
 const REST: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-# Shared by windows.sh, linux.sh and macos.sh. To be read by `.` in the root of the repository, with $system set to a system of left-out.
+# Shared by windows.sh, linux.sh and macos.sh, which source it in the root of the repository. $system is a system of left-out.
 suite=$1 target=$2
 passed=0 failed=0 skipped=0
 

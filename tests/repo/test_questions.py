@@ -136,7 +136,7 @@ class Without:
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["asked"])
-def test_a_way_without_one_of_its_links_or_its_answer_is_noticed(question, site):
+def test_a_missing_link_or_answer_is_noticed(question, site):
     at = walk(question, site)
     for address, click in zip(at, question["clicks"], strict=False):
         with pytest.raises(LookupError, match="has no link"):

@@ -23,9 +23,9 @@ use std::time::{Duration, Instant};
 /// The target of the `log` facade.
 const TARGET: &str = "frazil";
 /// The number of events of a name that are reported at once. After that, one is reported in each
-/// pause ...
+/// [`PAUSE`].
 const BURST: u32 = 20;
-/// ... of this length.
+/// The pause between two events of a name after a burst.
 const PAUSE: Duration = Duration::from_secs(6);
 /// The most events in the queue, so that a hook that hangs does not fill the memory.
 const MOST: usize = 256;

@@ -126,7 +126,7 @@ mod tests {
         assert_eq!((woken(), requests.take(first)), ([0, 1], None));
         requests.answer(|_| Some(Err(Error::new(ErrorKind::Internal, "a failure"))));
         assert_eq!(woken(), [1, 1]);
-        assert_eq!(requests.hopeful().collect::<Vec<_>>(), [&"other"], "a failed request is not hopeful");
+        assert_eq!(requests.hopeful().collect::<Vec<_>>(), [&"other"], "a request with an error is not among them");
         assert_eq!(requests.take(second), Some(Ok(())), "the first reply stays");
         assert!(requests.take(first).unwrap().is_err());
         assert!(requests.is_empty() && requests.take(first).is_none());

@@ -9,9 +9,9 @@ use hyper::header::{CONTENT_TYPE, EXPECT};
 use hyper::{Method, Request};
 use std::time::Duration;
 
-/// The time limit for the end of a body ...
+/// The time limit for the end of a body.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// ... and the most bytes read of it. If more follows, the start of the next request cannot be found, so the connection is closed. A client
+/// The most bytes read of a body. If more follows, the start of the next request cannot be found, so the connection is closed. A client
 /// that is still sending may then never see the answer.
 const MOST: u64 = 64 * 1024;
 const FORM: &[u8] = b"application/x-www-form-urlencoded";

@@ -412,7 +412,7 @@ mod tests {
             let (mut answers, mut client) = tokio::io::split(begin(&shared, timeouts, stop).0);
             let asking = tokio::spawn(async move { client.write_all(&pings()).await });
             let mut received = vec![0; 4096];
-            // Some 1 s in all.
+            // About 1 s in total.
             for _ in 0..10 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 answers.read_exact(&mut received).await.unwrap();

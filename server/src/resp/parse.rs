@@ -206,7 +206,7 @@ mod tests {
                 prop_assert!(0 < length && length <= bytes.len());
                 prop_assert!(parser.words.iter().all(|word| word.start <= word.end && word.end < length));
             }
-            // Byte by byte, the first answer is the same; what follows a request was not read.
+            // The first result is the same when the bytes arrive one by one. Bytes after the request are not read.
             let mut slow = Parser::default();
             let first = (1..=bytes.len()).map(|end| slow.parse(&bytes[..end])).find(|found| *found != Ok(None)).unwrap_or(Ok(None));
             prop_assert_eq!(first, whole);

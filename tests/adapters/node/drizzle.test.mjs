@@ -158,7 +158,7 @@ for (const { name, dialect, open } of DRIVERS) {
       assert.ok(read.some(({ id }) => BigInt(Number(id)) !== BigInt(id)), 'a double would hold them all')
     })
 
-    test('an ID that is given is kept; undefined is made; null is refused by the database', async () => {
+    test('a given ID is kept, undefined gets a new one, and the database refuses null', async () => {
       await db.insert(users).values([{ id: LARGEST, name: 'given' }, { id: '7', name: 'given' }])
       assert.deepEqual(await db.select({ id: users.id }).from(users).where(eq(users.name, 'given')).orderBy(asc(users.id)), [{ id: '7' }, { id: LARGEST }])
       await db.insert(users).values({ id: undefined, name: 'undefined' })

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A line of the cache to itself.
+/// A counter in its own cache line.
 #[repr(align(128))]
 struct Line(AtomicU64);
 

@@ -104,8 +104,8 @@ mod mask {
     impl Blocked {
         pub(super) fn new() -> Self {
             let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-            // SAFETY: the first call makes the set that the others use. The last one fills the
-            // place for the mask, because it fails only for an invalid `how`.
+            // SAFETY: the first call initialises the set that the others use. The last call initialises
+            // `before`, because it fails only for an invalid `how`.
             unsafe {
                 libc::sigfillset(all.as_mut_ptr());
                 for fault in FAULTS {

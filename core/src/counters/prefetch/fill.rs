@@ -7,9 +7,9 @@ use std::time::Duration;
 /// The bounds on the number of prepared numbers, without those of the current block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Levels {
-    /// If there are fewer than this, the filler prepares more ...
+    /// The number below which the filler prepares more.
     pub(crate) low: u64,
-    /// ... until there are at least as many as this.
+    /// The number up to which it then prepares.
     pub(crate) high: u64,
 }
 

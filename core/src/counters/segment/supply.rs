@@ -5,9 +5,10 @@ use crate::counters::prefetch::{Block, Fill, Filled, Levels, Need};
 use frazil_base::error::{Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
 
-/// Leaf's rule: a range that is used up sooner than this is followed by one twice as large ...
+/// Leaf's rule: a range that is used up sooner than this is followed by one twice as large
+/// (SegmentIDGenImpl.updateSegmentFromDb).
 const SOON: Duration = Duration::from_secs(15 * 60);
-/// ... and one that lasts longer than this by one half as large (SegmentIDGenImpl.updateSegmentFromDb).
+/// Leaf's rule: a range that lasts longer than this is followed by one half as large.
 const LATE: Duration = Duration::from_secs(30 * 60);
 /// Leaf's MAX_STEP.
 const LARGEST_STEP: u64 = 1_000_000;

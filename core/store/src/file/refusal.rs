@@ -77,7 +77,7 @@ fn hint(kind: Io) -> (ErrorKind, &'static str) {
         Io::NotADirectory | Io::AlreadyExists => {
             (ErrorKind::StoreUnsuitable, "a file or a link is where a folder is needed: name another folder")
         }
-        Io::IsADirectory => (ErrorKind::StoreUnsuitable, "a folder is where a file is needed: stop all and remove it"),
+        Io::IsADirectory => (ErrorKind::StoreUnsuitable, "a folder is where a file is needed: stop all processes and remove it"),
         Io::InvalidFilename | Io::InvalidInput => (ErrorKind::Spec, "name another folder"),
         _ => (ErrorKind::StoreUnreachable, "look at the disk and the system's log"),
     }

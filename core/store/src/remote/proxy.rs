@@ -47,7 +47,7 @@ impl Question {
                 return Err(Error::new(ErrorKind::Spec, why));
             }
         }
-        // The rest of the time is for the request's way and the reply's.
+        // The rest of the time is for the network.
         Ok(Question { asked, limit: (waits - waits / 4).min(LONGEST) })
     }
 

@@ -142,9 +142,10 @@ pub(super) fn error(refusal: &Refusal, login: &SqlServer) -> Error {
             return Error::new(StoreUnreachable, why).retry_soon();
         }
         UNREADABLE => (StoreCorrupt, format!("the store {to} holds a record that is not UTF-8: {message}")),
-        "XX001" | "XX002" | "1034" | "1194" | "1712" => {
-            (StoreCorrupt, format!("the store {to} reports a damaged table ({code}: {message}): repair it, or stop all and restore it"))
-        }
+        "XX001" | "XX002" | "1034" | "1194" | "1712" => (
+            StoreCorrupt,
+            format!("the store {to} reports a damaged table ({code}: {message}): repair it, or stop all processes and restore it"),
+        ),
         // PostgreSQL: an error of the text or its values, or a missing feature. MySQL: the same
         // errors, or a table with other columns.
         "1054" | "1064" | "1146" | "1235" | "1267" | "1286" | "1665" | "3098" => unsuitable(login, code, &message),

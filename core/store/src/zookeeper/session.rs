@@ -185,7 +185,7 @@ pub(super) fn refused(code: i32, path: &str) -> Failure {
         -114 => (ErrorKind::StoreAuth, "the server takes no access list for this user"),
         -119 => (ErrorKind::StoreReadonly, "this server is cut off from the majority and serves reads only"),
         -125 => (ErrorKind::StoreReadonly, "the quota of the path is used up: raise it with `setquota`"),
-        -108 => (ErrorKind::StoreUnsuitable, "an ephemeral znode is in the place of a folder of frazil: stop all and remove it"),
+        -108 => (ErrorKind::StoreUnsuitable, "an ephemeral znode is in the place of a folder of frazil: stop all processes and remove it"),
         -6 => (ErrorKind::StoreUnsuitable, "the server has no multi: it needs ZooKeeper 3.4 or newer"),
         -112 | -118 => (ErrorKind::StoreUnreachable, "the session ended"),
         -127 => (BUSY, "the server is overloaded"),

@@ -1,4 +1,4 @@
-/* What the C suites use of POSIX, on Windows: enough to compile. Where nothing forks, fork() fails, and so does the case that calls it. */
+/* The parts of POSIX that the C suites use, on Windows: enough to compile. fork() fails there, and so does the case that calls it. */
 #ifndef FRAZIL_TEST_POSIX_H
 #define FRAZIL_TEST_POSIX_H
 

@@ -75,7 +75,7 @@ impl Status {
                 self.names
             ))),
             FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
-            _ => Err(misplaced("a file is needed here, and this is a FIFO, a socket or a device: stop all and remove it")),
+            _ => Err(misplaced("a file is needed here, and this is a FIFO, a socket or a device: stop all processes and remove it")),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Folder {
     fn try_make_anew(&self, name: &str) -> io::Result<File> {
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).map(Status::new) {
             Ok(left) if left.is_link() => {
-                return Err(misplaced("no link is followed here: stop all and remove it"));
+                return Err(misplaced("no link is followed here: stop all processes and remove it"));
             }
             Ok(left) => {
                 left.check_file()?;
@@ -223,10 +223,10 @@ pub(in crate::file) fn bad_disk() -> io::Error {
 pub(in crate::file) fn hint(why: &io::Error) -> Option<(ErrorKind, &'static str)> {
     match Errno::from_io_error(why)? {
         // FreeBSD returns EMLINK for a link.
-        Errno::LOOP | Errno::MLINK => Some((ErrorKind::StoreUnsuitable, "no link is followed here: stop all and remove it")),
+        Errno::LOOP | Errno::MLINK => Some((ErrorKind::StoreUnsuitable, "no link is followed here: stop all processes and remove it")),
         // A socket, or a device without a driver.
         Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => {
-            Some((ErrorKind::StoreUnsuitable, "a file is needed here: stop all and remove it"))
+            Some((ErrorKind::StoreUnsuitable, "a file is needed here: stop all processes and remove it"))
         }
         Errno::MFILE | Errno::NFILE => Some((ErrorKind::StoreUnreachable, "raise the limit of open files (ulimit -n), or close some")),
         _ => None,

@@ -114,7 +114,7 @@ impl Status {
     }
 
     fn check_link(&self) -> io::Result<()> {
-        if self.is_link() { Err(misplaced("no link is followed here: stop all and remove it")) } else { Ok(()) }
+        if self.is_link() { Err(misplaced("no link is followed here: stop all processes and remove it")) } else { Ok(()) }
     }
 }
 

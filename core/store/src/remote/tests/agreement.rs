@@ -120,12 +120,12 @@ fn server_that_takes_over_must_agree() {
     STATE.store(1, Ordering::SeqCst);
     refused(store.load("takeover", Which::Page(0)), ErrorKind::StoreChanged, &["different stores"]);
     // The first server is gone for good. The other one lends a store that this process does not
-    // know ...
+    // know.
     STATE.store(4, Ordering::SeqCst);
     let mut store = connect(&format!("frazil://{first},{second}"), TIMEOUT).unwrap();
     refused(store.load("takeover", Which::Page(0)), ErrorKind::StoreChanged, &["lends another store than", &second, &first]);
     refused(store.load("takeover~tag", Which::Page(0)), ErrorKind::StoreChanged, &["than the one that this process uses"]);
-    // ... and now it lends the same store, whose identity may have changed, as after a promotion.
+    // Now it lends the same store, whose identity may have changed, as after a promotion.
     STATE.store(2, Ordering::SeqCst);
     assert_eq!(store.load("takeover", Which::Page(0)).unwrap().server, "b");
 }
