@@ -1,4 +1,4 @@
-# Common to all findings; to be read by `.`. Makes a temporary folder, which is removed at the end, and compares outputs.
+# Common to all findings, which source it. Makes a temporary folder, which is removed at the end, and compares outputs.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,4 +1,4 @@
-# The compiler settings and tools of a release for TARGET, which is this machine unless it is given. To be read by `.` in the root of the
+# The compiler settings and tools of a release for TARGET, which is this machine unless it is given. Source it in the root of the
 # repository. LINK=static is for a program that does not need the system's libc, which musl allows.
 scripts/release-tools.sh
 TARGET=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}

@@ -1,4 +1,4 @@
-# Finds a cargo that can build frazil; to be read by `.` in the checkout's folder.
+# Finds a cargo that can build frazil. Source it in the root of the checkout.
 
 # Moves the first cargo of PATH that is new enough, or else rustup's, to the front of PATH. Reports a cargo that is too old, such as
 # Debian's, which CMake and many IDEs find first.

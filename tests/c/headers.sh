@@ -1,4 +1,4 @@
-# Checks the headers and the library's symbols; to be read by `.` from run.sh.
+# Checks the headers and the library's symbols. run.sh sources it.
 echo "== exported symbols are those of the header"
 nm -D --defined-only "$lib/libfrazil.so" | awk '{print $3}' | sort > "$out/exported"
 grep -o '\bfrazil_[a-z0-9_]*(' include/frazil.h | tr -d '(' | sort -u > "$out/mentioned"

@@ -103,7 +103,7 @@ def test_the_requests_of_tinyids_client(server):
 
 
 def test_requests_that_tinyid_refuses(server):
-    """A wrong token gets Tinyid's answer. If that answer is empty, the server sends an error status, which Tinyid's client also takes for no ID."""
+    """A wrong token gets Tinyid's answer. If that answer is empty, the status is an error, for which Tinyid's client has no ID either."""
     path = b"/tinyid/id/nextId?bizType=test&token=" + b"0" * 32
     assert asked(server, CURL % path) == (b"HTTP/1.1 200 OK", JSON, b'{"data":null,"code":5,"message":"token is error"}')
     status, _, body = asked(server, JAVA.replace(TOKEN.encode(), b"0" * 32) % b"client")

@@ -175,7 +175,7 @@ def test_a_locked_namespace_does_not_delay_others(tmp_path):
 
 
 def test_replicas_that_lend_different_stores_are_refused(tmp_path):
-    """Refused at the start, after a replica was unreachable at the start, and with one name for both, until the mistake is corrected."""
+    """The replicas are refused at the start, also if one of them was unreachable then, and under one name. Both work once they agree."""
     with contextlib.ExitStack() as stack:
         stores = [POSTGRESQL, f"file:{tmp_path}/store"]
         one, two = (stack.enter_context(Replica(tmp_path, f"*=lend store={store}")) for store in stores)

@@ -67,7 +67,7 @@ def test_a_sessions_settings_change_nothing(session, setting):
     session.query(f"SET LOCAL {setting}")
     for _ in ("created without", "created with"):
         assert answers(session, f"{schema}.") == ANSWERS
-        # Around the begin and the end of summer time in New York, each instant has its own IDs.
+        # Around the beginning and the end of summer time in New York, each instant has its own IDs.
         for text in ("2025-03-09 06:59:59.999", "2025-03-09 07:00:00", "2025-11-02 05:30:00", "2025-11-02 06:30:00"):
             [(same,)] = session.query(f"SELECT {schema}.frazil_time({schema}.frazil_min_id('{text}+00')) = timestamptz '{text}+00'")
             assert same, text

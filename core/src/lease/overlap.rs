@@ -83,7 +83,7 @@ impl Overlap {
                 return Ok(());
             }
         }
-        Err(Error::new(ErrorKind::StoreUnreachable, "other processes write the same note all the time"))
+        Err(Error::new(ErrorKind::StoreUnreachable, "other processes keep changing the note"))
     }
 }
 

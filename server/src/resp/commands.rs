@@ -1,4 +1,4 @@
-//! The commands that mint, and those that clients of Redis send at the begin and the end of a connection.
+//! The commands that mint, and those that clients of Redis send at the beginning and the end of a connection.
 
 use super::reply::Reply;
 use super::session::Session;

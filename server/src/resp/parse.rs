@@ -100,7 +100,7 @@ impl Parser {
     }
 }
 
-/// Parses a number up to the end of its line; returns it and the begin of the next line.
+/// Parses a number up to the end of its line; returns it and the beginning of the next line.
 fn number(bytes: &[u8], at: usize, broken: &'static str) -> Result<Option<(i64, usize)>, Broken> {
     // A sign, and more digits than any valid length has.
     const LONGEST_NUMBER: usize = 12;

@@ -99,7 +99,7 @@ impl SegmentPlan {
                 if attempts.next().is_some() {
                     continue;
                 }
-                let why = "other processes write the tag's record all the time: try again";
+                let why = "other processes keep changing the tag's record: try again";
                 return Err(Error::new(ErrorKind::StoreUnreachable, format!("store={} tag={}: {why}", connection.address(), self.tag)));
             }
         }

@@ -132,7 +132,7 @@ impl RangeSource for Tagged {
             self.contest.is_over();
             return Ok(Outcome::Taken(Piece { first: before.next, stride: increment, count: taken }));
         }
-        self.contest.lost().ok_or_else(|| self.error(ErrorKind::StoreUnreachable, "other processes write the tag's record all the time"))
+        self.contest.lost().ok_or_else(|| self.error(ErrorKind::StoreUnreachable, "other processes keep changing the tag's record"))
     }
 }
 

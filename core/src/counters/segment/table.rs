@@ -72,7 +72,7 @@ impl RangeSource for Foreign {
             self.contest.is_over();
             return Ok(Outcome::Taken(piece));
         }
-        self.contest.lost().ok_or_else(|| self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time"))
+        self.contest.lost().ok_or_else(|| self.error(ErrorKind::StoreUnreachable, "other processes keep changing the row"))
     }
 }
 

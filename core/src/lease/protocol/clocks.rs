@@ -86,7 +86,7 @@ impl Protocol {
         Ok(())
     }
 
-    /// Takes in the leases of others; returns whether one of them shows that this machine's clock is not far ahead.
+    /// Adds other processes' leases to the survey. Returns whether one of them shows that this machine's clock is not far ahead.
     fn acquits(&self, survey: &mut Survey, loaded: &Loaded, now: Now) -> bool {
         let (own, layout) = (self.grant().map(|grant| grant.node), &self.terms.layout);
         for (node, text) in loaded.slots.iter().filter(|(node, _)| Some(*node) != own) {

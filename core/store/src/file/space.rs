@@ -125,7 +125,7 @@ impl Space<'_> {
                 return Ok(Some(Loaded { meta, time_ms: Some(time_ms), slots, ..Loaded::default() }));
             }
             if Instant::now() > self.deadline {
-                return Err(refusal::error(self.dir, ErrorKind::StoreUnreachable, "the meta record is written all the time"));
+                return Err(refusal::error(self.dir, ErrorKind::StoreUnreachable, "other processes keep changing the meta record"));
             }
         }
     }
