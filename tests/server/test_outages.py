@@ -72,7 +72,7 @@ def test_a_segment_that_is_used_up_faster_than_it_is_filled_is_not_an_outage(tmp
         assert not logged(server, "ids.ended")
 
 
-def test_a_store_that_fails_at_the_start_ends_no_other_name(redis, tmp_path):
+def test_a_store_that_fails_at_the_start_does_not_end_other_names(redis, tmp_path):
     with servers.proxy.Proxy(redis.port) as proxy:
         url = redis.url_at(proxy.port)
         names = [f"orders=segment store={url} namespace=late", f"late=lend store={url}", "other=standard node=1"]

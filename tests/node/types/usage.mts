@@ -133,7 +133,7 @@ new Snowflake('standard', { store: ['memory'] })
 const wrong: number = ids.next()
 // @ts-expect-error: the wrong kind of buffer
 ids.fill(new Float64Array(1))
-// @ts-expect-error: an array of strings is no column
+// @ts-expect-error: an array of strings is not a column
 layout.decodeMany(['1'])
 // @ts-expect-error: the time is missing
 layout.composeMany({ sequence: idColumn })
