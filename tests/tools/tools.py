@@ -20,7 +20,6 @@ ID = "250318245867245581"
 SHORTEST, DIGITS_17, DOUBLE = "250318245867245570", "2.5031824586724557e+17", "250318245867245568"
 CSV = f"id,name\n{ID},a\n"
 JSON = f'{{"id":{ID}}}\n'
-MONGO = f'{{"id":{{"$numberLong":"{ID}"}}}}'
 
 # Each program, the command that prints its version, the command that reads id.csv or id.json, and its output.
 PROGRAMS = [
