@@ -13,7 +13,6 @@ if ! cmp -s docs/site/package-lock.json $node/installed; then
     cp docs/site/package-lock.json $node/installed
 fi
 (cd $node && npx typedoc --plugin typedoc-plugin-markdown --options ../../docs/site/typedoc.json)
-# The guide joins these pages into one, so links between them lose their file name.
-sed -i 's/(index\.md#/(#/g' $node/pages/*.md
+python3 docs/site/typescript.py build/guide-node/pages
 build/guide-venv/bin/python -m sphinx -E -a -W --keep-going -q -b html -c docs/site docs build/guide
 echo "The guide is build/guide/index.html"

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Shortens the pages that typedoc has made: a member is its signature, its text and one line for each other part.
+
+typescript.py FOLDER
+"""
+
+import re
+import sys
+from pathlib import Path
+
+HEADING = re.compile(r"^(#{3,6}) (.*)$", re.MULTILINE)
+# A heading that names no member, whose text stands by itself.
+UNNAMED = ("Accessors", "Call Signature", "Constructors", "Example", "Get Signature", "Methods", "Properties")
+# What readers see elsewhere: in the signature, or at the class that has it first.
+DROPPED = ("Extended by", "Inherited from", "Overrides", "Type Parameters")
+# What stands in one line after its name.
+LABELS = ("Extends", "Implements", "Parameters", "Returns", "Throws")
+# The members of a class in the order of need.
+ORDER = ("Example", "Constructors", "Methods", "Accessors", "Properties")
+ROW = re.compile(r"^\| (.*?) \| (.*?) \|$", re.MULTILINE)
+
+
+def sections(text: str, level: int) -> list[tuple[str, str]]:
+    """Returns each title of a level with the text below it; the text before the first one has no title."""
+    parts = re.split(rf"^{'#' * level} (.*)\n", text, flags=re.MULTILINE)
+    return [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def in_order(declaration: str) -> str:
+    """Sorts the parts of a class or an interface by `ORDER`; all other parts stay in front."""
+    parts = sections(declaration, 4)
+    parts.sort(key=lambda part: ORDER.index(part[0]) + 1 if part[0] in ORDER else 0)
+    return "".join(f"#### {title}\n{text}" if title else text for title, text in parts)
+
+
+def list_parameters(table: str) -> str:
+    """Returns a table without descriptions as one line."""
+    rows = ROW.findall(table)[2:]
+    return ", ".join(f"{name}: {kind}" for name, kind in rows) if rows else table
+
+
+def shorten(text: str) -> str:
+    """Replaces headings that name no member, and raises those of members to the level of the heading above."""
+    shown, owner = [], ""
+    parts = HEADING.split(text)
+    shown.append(parts[0])
+    for hashes, title, below in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        if len(hashes) == 3:
+            owner = re.sub(r"`\w+` ", "", title)
+        if title in DROPPED:
+            # A line that divides two declarations stays.
+            shown.append("***\n" if below.rstrip().endswith("***") else "")
+        elif title in UNNAMED:
+            shown.append(below.lstrip("\n"))
+        elif title == "Returns" and "\n" not in below.strip():
+            # The signature shows the type.
+            continue
+        elif title in LABELS:
+            below = below.strip()
+            below = list_parameters(below) if title == "Parameters" else below
+            shown.append(f"**{title}**{chr(10) * 2 if below.startswith('|') else ' '}{below}\n\n")
+        elif title == "Constructor":
+            shown.append(f"#### new {owner}(){below}")
+        else:
+            shown.append(f"{'#' * min(len(hashes), 4)} {title}{below}")
+    return "".join(shown)
+
+
+def tidied(page: str) -> str:
+    # Sphinx joins these pages into one, so links between them lose their file name.
+    page = page.replace("(index.md#", "(#")
+    groups = []
+    for title, text in sections(page, 2):
+        declarations = "".join(f"### {name}\n{in_order(body)}" if name else body for name, body in sections(text, 3))
+        groups.append(f"## {title}\n{declarations}" if title else declarations)
+    return shorten("".join(groups))
+
+
+def main(folder: str) -> None:
+    for page in Path(folder).glob("*.md"):
+        page.write_text(tidied(page.read_text()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
