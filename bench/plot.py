@@ -22,6 +22,17 @@ mpl.rcParams |= {
 mpl.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 # Each has a contrast of at least 3:1 on white.
 OURS, FLOOR, PEER = "#1f6f8b", "#767676", "#b3721a"
+# The groups of a language's chart, each with the words of its cases; the first that matches has the case, and else `One call`.
+GROUPS = {
+    "Two threads": r"two threads|2 threads",
+    "More than a millisecond's sequence": r"60,?000",
+    "Batches": r"fill|batch|1000",
+    "UUIDs and ObjectIds": r"uuid|object_?id|nanoid|random bytes",
+    "Text": r"base62|decimal|character|text|\bstr\(",
+    "Segments and rings": r"segment|buffered|\bring\b",
+    "A clock or a call alone": r"^SystemTime|^clock_gettime$|^rdtsc$|^Date|hrtime|empty call|does nothing|time_ns|s counter$",
+}
+SHOWN = ("One call", "Text", "Batches", "Two threads", "Segments and rings", *GROUPS)
 # The calls of the first chart: the file of a language, the case, and the label.
 HEADLINE = [
     ("python", "mint = ids.next; mint()", "Python: frazil"),
@@ -51,21 +62,35 @@ def beside(axes, text, x, y, left=False, **style):
 
 
 def bars(language, cases, folder):
-    """ns per ID, the fastest on top."""
-    cases = sorted((case for case in cases if "empty loop" not in case["case"]), key=lambda case: -case["ns"])
-    colours = {"floor": FLOOR, "frazil": OURS, "peer": PEER}
-    figure, axes = plt.subplots(figsize=(8, 0.6 + 0.24 * len(cases)))
-    for kind, colour in colours.items():
-        places = [place for place, case in enumerate(cases) if group(case["case"]) == kind]
-        axes.barh(places, [cases[place]["ns"] for place in places], color=colour, label=kind)
-    axes.set_yticks(range(len(cases)), [label(case["case"]) for case in cases])
-    axes.set_xscale("log")
-    axes.set_xlabel(f"ns per {'row' if language in ('columns', 'orm') else 'ID'}, logarithmic")
-    axes.legend(frameon=False, loc="upper right")
-    for place, case in enumerate(cases):
-        beside(axes, f"{case['ns']:,.{0 if case['ns'] >= 100 else 1}f}", case["ns"], place, fontsize=8)
-    axes.margins(x=0.12, y=0.01)
+    """ns per ID by group, the fastest on top. Each group has its own linear axis, and its bars have their figures."""
+    unit = "row" if language in ("columns", "orm") else "ID"
+    groups = grouped([case for case in cases if "empty loop" not in case["case"]])
+    colours = {"frazil": OURS, "floor": FLOOR, "peer": PEER}
+    heights = [len(members) + 0.9 for _, members in groups]
+    figure, panels = plt.subplots(len(groups), figsize=(8, 0.23 * sum(heights)), height_ratios=heights, squeeze=False)
+    for axes, (title, members) in zip(panels.flat, groups, strict=True):
+        for place, case in enumerate(members):
+            kind, ns = group(case["case"]), case["ns"]
+            weight = "bold" if kind == "frazil" else "normal"
+            axes.barh(place, ns, height=0.75, color=colours[kind])
+            beside(axes, f"{ns:,.{0 if ns >= 100 else 1}f}", ns, place, fontsize=8, weight=weight)
+            beside(axes, label(case["case"]), 0, place, left=True, fontsize=8, weight=weight)
+        axes.set_title(f"{title}, ns per {unit}", loc="left", fontsize=9, weight="bold", pad=2)
+        axes.set(ylim=(len(members) - 0.4, -0.6), xlim=(0, 1.1 * max(case["ns"] for case in members)))
+        axes.set_axis_off()
+    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
+    panels[0, 0].legend(handles, colours, frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderpad=0)
+    figure.subplots_adjust(hspace=0.25)
     save(figure, folder / f"{language}.svg")
+
+
+def grouped(cases):
+    """The cases of each group, in the order of `SHOWN`, the fastest first."""
+    groups = {title: [] for title in SHOWN}
+    for case in sorted(cases, key=lambda case: case["ns"]):
+        title = next((title for title, words in GROUPS.items() if re.search(words, label(case["case"]), re.IGNORECASE)), SHOWN[0])
+        groups[title].append(case)
+    return [(title, members) for title, members in groups.items() if members]
 
 
 def headline(languages, folder):
