@@ -13,7 +13,9 @@ VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STANDARD_EPOCH_MS = 1735689600000
 
-_numbers = itertools.count(1)
+# Tests that write their numbers themselves have other ones: below 100, and from 900.
+_nodes = itertools.count(100)
+_namespaces = itertools.count(1)
 
 
 def vectors(name):
@@ -42,13 +44,13 @@ def ascends(numbers):
 @pytest.fixture
 def node():
     """A node number that no other test uses."""
-    return next(_numbers)
+    return next(_nodes)
 
 
 @pytest.fixture
 def namespace(request):
     """A namespace of store=memory that no other test uses."""
-    return f"{re.sub('[^A-Za-z0-9_]', '-', request.node.name)}-{next(_numbers)}"
+    return f"{re.sub('[^A-Za-z0-9_]', '-', request.node.name)}-{next(_namespaces)}"
 
 
 @pytest.fixture(autouse=True)

@@ -503,7 +503,7 @@ BAD = [-1, -0.001, float("nan"), float("-inf"), timedelta(seconds=-1), 10**5000]
 WRONG = ["1", True, False, b"1", [1], object(), 1j]
 
 
-def test_bad_timeouts():
+def test_bad_timeouts(node):
     ids, numbers = open_manual(), frazil.Segment("bad store=memory namespace=timeouts")
     buffer = array.array("q", [0])
     calls = []
@@ -527,7 +527,7 @@ def test_bad_timeouts():
     assert numbers.next() == 1
     for forever in (None, float("inf"), 1e300, 10**300, timedelta.max, 0, -0.0, 5):
         assert ids.next(timeout=forever) > 0 and numbers.next(timeout=forever) > 0
-    assert frazil.Snowflake("standard", node=3, timeout=float("inf")).next() > 0
+    assert frazil.Snowflake("standard", node=node, timeout=float("inf")).next() > 0
 
 
 def test_many_calls_do_not_hold_a_loop(node):
