@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,8 +14,8 @@ VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STANDARD_EPOCH_MS = 1735689600000
 
-# Tests that write their numbers themselves have other ones: below 100, and from 900.
-_nodes = itertools.count(100)
+# Each of pytest's processes has its own numbers, and tests that write theirs have others: below 100, and from 900.
+_nodes = itertools.count(100 + 200 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]))
 _namespaces = itertools.count(1)
 
 
