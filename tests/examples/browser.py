@@ -23,6 +23,12 @@ FLAGS = [
     "--remote-debugging-pipe",
 ]
 TIMEOUT = 120
+# The errors of a script whose page was left while it ran.
+LEFT = ("Inspected target navigated or closed", "Execution context was destroyed.", "Cannot find context with specified id")
+
+
+class PageLeft(Exception):
+    """The browser left the page on which a script ran, so the script has no result."""
 
 
 class Browser:
@@ -53,6 +59,8 @@ class Browser:
         while True:
             answer = self.receive(until, method)
             if answer.get("id") == self.last:
+                if "error" in answer and answer["error"]["message"] in LEFT:
+                    raise PageLeft(answer["error"]["message"])
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return answer["result"]
 

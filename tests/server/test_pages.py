@@ -287,8 +287,18 @@ class Tab:
 
     def open(self, page):
         self.running.call("Page.navigate", self.session, url=page)
-        loaded = f"location.href === {page!r} && document.readyState === 'complete'"
-        assert process.await_true(lambda: self.evaluate(loaded), TIMEOUT_S), page
+        self.await_page(f"location.href === {page!r}", page)
+
+    def await_page(self, condition, link):
+        """Waits until a loaded page meets a condition."""
+
+        def is_there():
+            try:
+                return self.evaluate(f"{condition} && document.readyState === 'complete'")
+            except browser.PageLeft:
+                return False
+
+        assert process.await_true(is_there, TIMEOUT_S), link
 
     def attack(self, page, target):
         self.open(page)
@@ -300,7 +310,7 @@ class Tab:
         # The mark is on the page, so it disappears with the page.
         click = "(link => { const a = document.createElement('a'); a.href = link; window.stays = 1; a.click(); return a.hostname !== '' })"
         if self.evaluate(f"{click}({link!r})"):
-            assert process.await_true(lambda: self.evaluate("!window.stays && document.readyState === 'complete'"), TIMEOUT_S), link
+            self.await_page("!window.stays", link)
 
 
 @pytest.fixture(scope="module")

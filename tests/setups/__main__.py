@@ -14,7 +14,6 @@ sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 import servers
 from servers import process
-
 from setups.mint import mint
 from setups.setups import SETUPS
 
