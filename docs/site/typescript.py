@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 HEADING = re.compile(r"^(#{3,6}) (.*)$", re.MULTILINE)
-# A heading that names no member, whose text stands by itself.
+# Headings that name no member. The text below them needs none.
 UNNAMED = ("Accessors", "Call Signature", "Constructors", "Example", "Get Signature", "Methods", "Properties")
-# What readers see elsewhere: in the signature, or at the class that has it first.
+# Parts that readers see elsewhere: in the signature, or at the class that has them first.
 DROPPED = ("Extended by", "Inherited from", "Overrides", "Type Parameters")
-# What stands in one line after its name.
+# Parts that become one line after their name.
 LABELS = ("Extends", "Implements", "Parameters", "Returns", "Throws")
 # The members of a class in the order of need.
 ORDER = ("Example", "Constructors", "Methods", "Accessors", "Properties")
