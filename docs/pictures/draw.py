@@ -493,19 +493,20 @@ def demo():
     """README: what `make demo` printed, line by line, as record_demo.py saw it."""
     recorded = json.loads((HERE / "demo.json").read_text())
     lines = [line for _, line in recorded]
-    # What the programs print, without the builds before and the times after it, and without the second listing of numbers.
-    begin, end = lines.index("== The programs") + 1, lines.index("== Times") - 1
-    second = lines.index("$ frazil nodes local --namespace items")
-    after = next(place for place in range(second, end) if lines[place].startswith("shop: "))
-    shown = [("$ make demo", recorded[begin][0]), *((line, at) for at, line in [*recorded[begin:second], *recorded[after:end]])]
-    # A terminal of 112 columns. The times are the real ones, but nobody waits for long.
+    # What happens and the programs' table, without the builds before it and the store's listing after it; then the last line of all.
+    begin, end = lines.index("== The programs") + 1, lines.index("The store 1 s before the end:")
+    last = next(place for place in range(end, len(lines)) if lines[place].endswith(" 0 duplicates"))
+    shown = [("$ make demo", recorded[begin][0]), *((line, at) for at, line in [*recorded[begin:end], recorded[last]])]
+    # A terminal of 112 columns. The times that it shows are the real ones; its pauses are shorter.
     rows = [(row, at) for line, at in shown for row in (textwrap.wrap(line, 112, subsequent_indent="  ") or [""])]
-    p = Picture(860, 64 + 17 * len(rows), "A recording of make demo: three programs mint at once, one is killed, and no ID repeats")
+    p = Picture(
+        860, 64 + 17 * len(rows), "A recording of make demo, shortened: three programs mint at once, one is killed, and no ID repeats"
+    )
     for place, colour in enumerate(["#ff5f57", "#febc2e", "#28c840"]):
         p.parts.append(f'<circle cx="{28 + 18 * place}" cy="24" r="5.5" fill="{colour}"/>')
     last, clock, times = shown[0][1], 0, []
     for _, at in rows:
-        last, clock = at, clock + min(at - last, 3) + 0.05
+        last, clock = at, clock + min(at - last, 1.2) + 0.05
         times.append(clock)
     whole = clock + READING_S
     keyframes = "\n".join(
