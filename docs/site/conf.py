@@ -325,14 +325,14 @@ def carded(match):
     names = [words(cell) for cell in re.findall(r'<th class="head[^>]*>(.*?)</th>', table, re.DOTALL)]
     cells = re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)
     length = sum(len(words(cell)) for cell in cells) / max(1, len(cells))
-    if len(names) < 3 or length < 16 or table.count('<td class="text-right') > 0.3 * len(cells):
+    if len(names) < 3 or length < 16 or table.count('<td class="text-right') > 0.34 * len(cells):
         return table
     columns, above = itertools.cycle(names), ""
 
     def labelled(cell):
         nonlocal above
         name, text = next(columns), cell[2]
-        if name is names[0]:
+        if name is names[0] and "text-right" not in cell[1]:
             # An empty first cell belongs to the row above.
             above = text = text if words(text) else f'<p class="again">{words(above)}</p>'
         return f'<td data-column="{name}"{cell[1]}>{text}</td>' if words(text) else cell[0]
