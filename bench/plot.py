@@ -4,24 +4,26 @@ A file of FROM holds a language's cases, or `threads`, `latency` or `rows`.
 """
 
 import json
+import math
 import re
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
-from matplotlib import pyplot as plt
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs/pictures"))
+from draw import NARROW, Picture
 
-mpl.use("svg")
-# The same figures give the same file. Text stays text, because glyphs as paths take ten times the space.
-mpl.rcParams |= {
-    "svg.hashsalt": "frazil",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "sans-serif"],
-}
-mpl.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-# Each has a contrast of at least 3:1 on white.
-OURS, FLOOR, PEER = "#1f6f8b", "#767676", "#b3721a"
+# Each has a contrast of at least 3:1 on its card.
+LIGHT, DARK = ("#1f6f8b", "#767676", "#b3721a"), ("#5cabc8", "#8b939c", "#d08c35")
+KINDS = ("frazil", "floor", "peer")
+
+
+def style(names, rule):
+    """The rule of each name with its colour, on light and on dark pages."""
+    light, dark = ("".join(rule % (name, colour) for name, colour in zip(names, colours, strict=True)) for colours in (LIGHT, DARK))
+    return f"<style>{light}\n@media (prefers-color-scheme:dark){{{dark}}}</style>"
+
+
+LANGUAGES = {"c": "C and C++", "node": "Node.js"}
 # The groups of a language's chart, each with the words of its cases; the first that matches has the case, and else `One call`.
 GROUPS = {
     "Two threads": r"two threads|2 threads",
@@ -55,33 +57,69 @@ def label(case):
     return re.sub(r"floor: |frazil: |peer: |[*`]", "", case)
 
 
-def beside(axes, text, x, y, left=False, **style):
-    """Writes a text on one side of a point."""
-    offset, side = (-4, "right") if left else (4, "left")
-    axes.annotate(text, (x, y), xytext=(offset, 0), textcoords="offset points", ha=side, va="center", **style)
+class Chart(Picture):
+    """Horizontal bars by group on linear axes, on a card like the guide's other pictures. On a phone a bar's label is above it."""
+
+    def __init__(self, title, groups, narrow):
+        row, head = (34, 38) if narrow else (22, 38)
+        self.narrow, self.row = narrow, row
+        self.edge, self.left, self.right = (16, 16, 384) if narrow else (24, 24, 836)
+        if not narrow:
+            # A letter has 7 of the picture's units, and a bold one 7.6.
+            self.left += max(len(text) * (7.6 if kind == "frazil" else 7) for _, bars in groups for kind, text, _, _ in bars)
+        # A bar's figure stands after it.
+        self.most = self.right - self.left - 52
+        self.y = 44 + 24 * (narrow and bool(groups[0][0]))
+        height = self.y + sum(head * bool(name) + row * len(bars) for name, bars in groups)
+        super().__init__(NARROW if narrow else 860, height + 12, title)
+        self.parts.append(style(KINDS, ".%s{fill:%s}").replace("<style>", "<style>.long{font-size:10px}"))
+        self.text(self.edge, 30, title, "bold")
+        for name, bars in groups:
+            self.group(name, bars, head)
+
+    def group(self, name, bars, head):
+        if name:
+            self.text(self.edge if self.narrow else self.left, self.y + head - 12, name, "bold small")
+            self.y += head
+        for kind, text, value, shown in bars:
+            style = "small bold" if kind == "frazil" else "small"
+            length = max(1, self.most * value / max(value for _, _, value, _ in bars))
+            top = self.y + (20 if self.narrow else 4)
+            if self.narrow:
+                self.text(self.left, self.y + 15, text, f"{style} long" if len(text) > 55 else style)
+            else:
+                self.text(self.left - 8, self.y + 16, text, style, "end")
+            self.parts.append(
+                f'<rect x="{self.left:.1f}" y="{top}" width="{length:.1f}" height="{12 if self.narrow else 15}" class="{kind}"/>'
+            )
+            self.text(self.left + length + 6, top + (10 if self.narrow else 12), shown, style)
+            self.y += self.row
+
+    def legend(self):
+        x, y = (self.edge, 46) if self.narrow else (self.right - 200, 20)
+        for kind in KINDS:
+            self.parts.append(f'<rect x="{x}" y="{y}" width="14" height="11" class="{kind}"/>')
+            self.text(x + 20, y + 10, kind, "small dim")
+            x += 74
 
 
 def bars(language, cases, folder):
     """ns per ID by group, the fastest on top. Each group has its own linear axis, and its bars have their figures."""
     unit = "row" if language in ("columns", "orm") else "ID"
-    groups = grouped([case for case in cases if "empty loop" not in case["case"]])
-    colours = {"frazil": OURS, "floor": FLOOR, "peer": PEER}
-    heights = [len(members) + 0.9 for _, members in groups]
-    figure, panels = plt.subplots(len(groups), figsize=(8, 0.23 * sum(heights)), height_ratios=heights, squeeze=False)
-    for axes, (title, members) in zip(panels.flat, groups, strict=True):
-        for place, case in enumerate(members):
-            kind, ns = group(case["case"]), case["ns"]
-            weight = "bold" if kind == "frazil" else "normal"
-            axes.barh(place, ns, height=0.75, color=colours[kind])
-            beside(axes, f"{ns:,.{0 if ns >= 100 else 1}f}", ns, place, fontsize=8, weight=weight)
-            beside(axes, label(case["case"]), 0, place, left=True, fontsize=8, weight=weight)
-        axes.set_title(f"{title}, ns per {unit}", loc="left", fontsize=9, weight="bold", pad=2)
-        axes.set(ylim=(len(members) - 0.4, -0.6), xlim=(0, 1.1 * max(case["ns"] for case in members)))
-        axes.set_axis_off()
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
-    panels[0, 0].legend(handles, colours, frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderpad=0)
-    figure.subplots_adjust(hspace=0.25)
-    save(figure, folder / f"{language}.svg")
+    groups = [
+        (
+            title,
+            [
+                (group(case["case"]), label(case["case"]), case["ns"], f"{case['ns']:,.{0 if case['ns'] >= 100 else 1}f}")
+                for case in members
+            ],
+        )
+        for title, members in grouped([case for case in cases if "empty loop" not in case["case"]])
+    ]
+    for narrow in (False, True):
+        chart = Chart(f"{LANGUAGES.get(language, language.capitalize())}: ns per {unit}", groups, narrow)
+        chart.legend()
+        write(chart, folder / f"{language}{'_narrow' * narrow}.svg")
 
 
 def grouped(cases):
@@ -96,56 +134,84 @@ def grouped(cases):
 def headline(languages, folder):
     """A call of frazil beside its best-known peers, on a linear axis."""
     costs = {(language, label(case["case"])): case["ns"] for language in ("python", "node") for case in languages[language]}
-    figure, axes = plt.subplots(figsize=(7, 2))
-    for place, (language, case, name) in enumerate(reversed(HEADLINE)):
-        is_ours, ns = name.endswith("frazil"), costs[language, label(case)]
-        weight = "bold" if is_ours else "normal"
-        axes.barh(place, ns, color=OURS if is_ours else FLOOR)
-        beside(axes, f"{ns:.0f} ns", ns, place, weight=weight)
-        beside(axes, name, 0, place, left=True, weight=weight)
-    axes.set_axis_off()
-    save(figure, folder / "headline.svg")
+    shown = []
+    for language, case, name in HEADLINE:
+        ns = costs[language, label(case)]
+        shown.append(("frazil" if name.endswith("frazil") else "floor", name, ns, f"{ns:.0f} ns"))
+    for narrow in (False, True):
+        write(Chart("The time of one ID, in ns", [("", shown)], narrow), folder / f"headline{'_narrow' * narrow}.svg")
+
+
+class Plot(Picture):
+    """Lines over places of an axis, each with its name at its last point, the highest one above it; `scale` is that of the other axis."""
+
+    def __init__(self, title, axis, places, lines, ticks, narrow, scale=float):
+        width = NARROW if narrow else 560
+        super().__init__(width, 320, title)
+        self.parts += [style("012", ".dot%s{fill:%s}"), style("012", ".line%s{stroke:%s;fill:none}")]
+        left, right, top, bottom = 66, width - 20, 56, 262
+        x = lambda place: left + 14 + (right - left - 28) * place
+        y = lambda value: bottom - (bottom - top) * (scale(value) - scale(ticks[0])) / (scale(ticks[-1]) - scale(ticks[0]))
+        self.text(16, 28, title, "bold")
+        for tick in ticks:
+            self.line([(left, y(tick)), (right, y(tick))], "grid", 1)
+            self.text(left - 8, y(tick) + 4, f"{tick:,}", "small dim", "end")
+        for place, name in places:
+            is_wide = len(name) > 6 and place == 1
+            self.text(right if is_wide else x(place), bottom + 20, name, "small dim", "end" if is_wide else "middle")
+        self.text((left + right) / 2, bottom + 42, axis, "small dim", "middle")
+        highest = max(values[-1] for _, values in lines)
+        for number, (name, values) in enumerate(lines):
+            points = [(x(place), y(value)) for (place, _), value in zip(places, values, strict=True)]
+            self.line(points, f"line{number}", 2.5)
+            for at_x, at_y in points:
+                self.parts.append(f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="4" class="dot{number}"/>')
+            # Below a line that rises, a name begins below the line's height there.
+            (before_x, before_y), (end_x, end_y) = points[-2:]
+            below = 14 + max(8, 7.6 * len(name) * (before_y - end_y) / (end_x - before_x))
+            self.text(right - 6, round(end_y + (-10 if values[-1] == highest else below), 1), name, f"small bold dot{number}", "end")
 
 
 def rows(cases, folder):
     """The cost of a row against the number of rows."""
-    figure, axes = plt.subplots(figsize=(6, 3.2))
-    for case, colour in zip(cases, (OURS, PEER, FLOOR), strict=False):
-        axes.plot(case["rows"], case["ns"], marker="o", color=colour, label=case["case"])
-    axes.set_xscale("log")
-    axes.set_xlabel("rows, logarithmic")
-    axes.set_ylabel("ns per row")
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
-    save(figure, folder / "rows.svg")
+    most = max(max(case["ns"]) for case in cases)
+    counts = cases[0]["rows"]
+    span = math.log10(counts[-1] / counts[0])
+    places = [(math.log10(count / counts[0]) / span, f"{count:,}") for count in counts]
+    lines = [(case["case"], case["ns"]) for case in cases]
+    plot("rows", folder, "ns per row", "rows, logarithmic", places, lines, up_to(most))
 
 
-def lines(cases, folder):
-    figure, axes = plt.subplots(figsize=(6, 3.2))
-    for case in cases:
-        axes.plot(case["threads"], case["millions"], marker="o", label=case["case"])
-    axes.set_xticks(cases[0]["threads"])
-    axes.set_xlabel("threads on one generator or segment")
-    axes.set_ylabel("million IDs a second")
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
-    save(figure, folder / "threads.svg")
+def threads(cases, folder):
+    most = max(max(case["millions"]) for case in cases)
+    counts = cases[0]["threads"]
+    places = [((count - counts[0]) / (counts[-1] - counts[0]), f"{count}") for count in counts]
+    lines = [(case["case"], case["millions"]) for case in cases]
+    plot("threads", folder, "Million IDs a second", "threads on one generator or segment", places, lines, up_to(most))
 
 
 def latencies(cases, folder):
-    figure, axes = plt.subplots(figsize=(6, 3.2))
-    quantiles = ["p50", "p99", "p99.9", "max"]
-    for case in cases:
-        axes.plot(quantiles, case["ns"], marker="o", label=case["case"])
-    axes.set_yscale("log")
-    axes.set_ylabel("ns of one call, logarithmic")
-    axes.legend(frameon=False)
-    save(figure, folder / "latency.svg")
+    low, high = (extreme(extreme(case["ns"]) for case in cases) for extreme in (min, max))
+    ticks = [10**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    places = [(place / 3, name) for place, name in enumerate(["p50", "p99", "p99.9", "max"])]
+    lines = [(case["case"], case["ns"]) for case in cases]
+    plot("latency", folder, "ns of one call, logarithmic", "quantiles of the calls", places, lines, ticks, math.log10)
 
 
-def save(figure, path):
-    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
-    plt.close(figure)
+def up_to(most):
+    """Four to nine ticks from 0 to the first that is not below a value."""
+    step = 10 ** math.floor(math.log10(most))
+    step = next(step * part for part in (1, 0.5, 0.2) if most / (step * part) > 3)
+    return [int(step * number) for number in range(math.ceil(most / step) + 1)]
+
+
+def plot(name, folder, title, axis, places, lines, ticks, scale=float):
+    for narrow in (False, True):
+        write(Plot(title, axis, places, lines, ticks, narrow, scale), folder / f"{name}{'_narrow' * narrow}.svg")
+
+
+def write(chart, path):
+    path.write_text(chart.svg())
     print(path)
 
 
@@ -160,7 +226,7 @@ def main():
             case "rows":
                 rows(cases, folder)
             case "threads":
-                lines(cases, folder)
+                threads(cases, folder)
             case "latency":
                 latencies(cases, folder)
             case language:

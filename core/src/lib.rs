@@ -3,19 +3,29 @@
 //! An ID is a non-negative `i64` that holds the time, the number of its generator, and a counter. IDs of many machines sort by time and
 //! never collide, and no server has to hand them out.
 //!
-//! ```
+//! ```no_run
 //! use frazil::Snowflake;
 //!
-//! let ids = Snowflake::open("twitter datacenter=1 worker=7")?;   // Send + Sync, cheap to clone
+//! // The store leases a node number. For several machines: store=env:DATABASE_URL.
+//! let ids = Snowflake::open("standard store=local")?;   // Send + Sync, cheap to clone
 //! let id = ids.next_id()?;
+//! let mut rows = [0i64; 1000];
+//! ids.fill(&mut rows)?;                                 // many at once
+//! # Ok::<(), frazil::Error>(())
+//! ```
 //!
-//! let mut loot = [0i64; 1000];
-//! ids.fill(&mut loot)?;                                          // many at once
+//! A fixed node number needs no store:
 //!
-//! let parts = ids.layout().decode(id)?;
+//! ```
+//! # use frazil::Snowflake;
+//! let ids = Snowflake::open("twitter datacenter=1 worker=7")?;
+//! let parts = ids.layout().decode(ids.next_id()?)?;
 //! assert_eq!(parts.field("worker"), Some(7));
 //! # Ok::<(), frazil::Error>(())
 //! ```
+//!
+//! Begin with [`Snowflake`]: [`open`](Snowflake::open), [`next_id`](Snowflake::next_id) and [`fill`](Snowflake::fill). [`Layout`] decodes
+//! IDs, [`Segment`] makes plain numbers, [`uuid7`] UUIDs, and [`Error`] lists what can fail.
 //!
 //! # The promise
 //! No ID is issued twice.
@@ -31,21 +41,32 @@
 //! Everything else is an [`Error`].
 //!
 //! # Features
-//! `redis`, `sql` (PostgreSQL, MariaDB, MySQL), `etcd`, `zookeeper` and `frazil-server` add the clients of stores, and `stores` adds all of
-//! them. `tls` adds `frazils://` without the other clients. No feature is on by default. The file store and `store=memory` are always
-//! available.
+//! No feature is on by default. The file store (`store=local`) and `store=memory` are always available.
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `redis`, `sql`, `etcd`, `zookeeper`, `frazil-server` | the client of that store; `sql` is PostgreSQL, MariaDB and MySQL |
+//! | `stores` | all of these clients |
+//! | `tls` | `frazils://`, which is `frazil://` over TLS |
+//! | `serde` | an [`Id`] in JSON and other formats |
+//! | `sqlx` | an [`Id`] as a column |
 //!
 //! # Terms
-//! - *layout*: the split of 63 bits into fields. *tick*: one unit of the layout's time field.
-//! - *node fields*: the fields that identify the generator. Together they are the *node number*. A number is *fixed* (given, without a
-//!   store) or *leased*.
-//! - *sequence*: the counter within a tick. *stamp*: tick and sequence as one integer. *drift*: the distance of a stamp's tick ahead of the
-//!   clock.
-//! - *store*: the record of node numbers. *lease*: a node number that a process holds for a time. *bound*: the last stamp that a lease
-//!   allows.
-//! - *namespace*: the part of a store in which one application's generators lease their numbers. *tag*: a named counter in a store, from
-//!   which processes take ranges ([`Segment`]).
-//! - *preset*: a named layout with its policies. *spec*: the line that configures everything ([`Spec`]).
+//! | term | meaning |
+//! |---|---|
+//! | layout | the split of 63 bits into fields |
+//! | tick | one unit of the layout's time field |
+//! | node fields | the fields that identify the generator; together they are the node number, which is *fixed* (given) or *leased* |
+//! | sequence | the counter within a tick |
+//! | stamp | tick and sequence as one integer |
+//! | drift | the distance of a stamp's tick ahead of the clock |
+//! | store | the record of node numbers |
+//! | lease | a node number that a process holds for a time |
+//! | bound | the last stamp that a lease allows |
+//! | namespace | the part of a store in which one application's generators lease their numbers |
+//! | tag | a named counter in a store, from which processes take ranges ([`Segment`]) |
+//! | preset | a named layout with its policies |
+//! | spec | the line that configures everything ([`Spec`]) |
 //!
 //! # Presets
 //! The fields are from the most significant bit down, with their widths. The days are those of the epoch, and of the end of the layout. The

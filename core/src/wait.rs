@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 /// ended, and whether the clock was set.
 const PIECE: Duration = Duration::from_millis(20);
 
-/// The time limit of a call's wait, and the events that end it sooner. A `Duration` converts to a wait that only time and the closing of
-/// the handle end.
+/// The time limit of a call's wait, and the events that end it sooner.
+///
+/// A `Duration` converts to a wait that only time and the closing of the handle end.
 ///
 /// # Example
 /// ```

@@ -191,37 +191,45 @@ def bits():
     return p
 
 
-def window():
+def window(narrow=False):
     """The window protocol: IDs below a staircase."""
     p = Picture(
-        860, 500, "The window protocol: a process writes its bound to the store before it issues IDs, and the next owner starts above it"
+        NARROW if narrow else 860,
+        478 if narrow else 500,
+        "The window protocol: a process writes its bound to the store before it issues IDs, and the next owner starts above it",
     )
-    left, bottom, per_s, per_t = 84, 410, 5.6, 2.2
+    left, bottom, per_s, per_t = (24, 368, 2.65, 1.95) if narrow else (84, 410, 5.6, 2.2)
     at = lambda t, stamp: (left + t * per_s, bottom - stamp * per_t)
     p.line([at(0, 0), at(132, 0)], "line", 1.5, arrow=True)
     p.line([at(0, 0), at(0, 160)], "line", 1.5, arrow=True)
     for t in range(20, 130, 20):
         p.line([at(t, 0), at(t, 150)], "grid", 1)
         p.text(at(t, 0)[0], bottom + 20, f"{t} s", "small dim", "middle")
-    p.text(at(132, 0)[0], bottom + 42, "real time", "small dim", "end")
-    p.text(24, 36, "stamps of the IDs of node 5", "small dim")
+    if not narrow:
+        p.text(at(132, 0)[0], bottom + 42, "real time", "small dim", "end")
+    p.text(16 if narrow else 24, 36, "stamps of the IDs of node 5" + ", over real time" * narrow, "small dim")
     p.line([at(0, 0), at(25, 25)], "issued", 4)
     p.line([at(0, 60), at(10, 60), at(10, 70), at(20, 70), at(20, 80), at(80, 80)], "bound", 2.5)
     p.line([at(0, 60), at(0, 0)], "bound", 1, dashed=True)
-    p.text(at(1, 0)[0], at(0, 52)[1], "first bound: 60 s", "small boundtext")
-    p.text(at(21, 0)[0], at(0, 71)[1], "each renewal moves it by 10 s", "small boundtext")
-    p.text(at(24, 0)[0], at(0, 84)[1], "bound 80 s stays in the store", "small boundtext")
+    p.text(at(1, 0)[0] + 3 * narrow, at(0, 52)[1], "first bound: 60 s", "small boundtext")
+    p.text(at(21, 0)[0] + 3 * narrow, at(0, 71)[1], "each renewal moves it by 10 s", "small boundtext")
+    p.text(at(1 if narrow else 24, 0)[0] + 3 * narrow, at(0, 84)[1], "bound 80 s stays in the store", "small boundtext")
     p.cross(*at(25, 25))
-    p.text(at(27, 0)[0], at(0, 22)[1], "process A crashes at 25 s", "badtext")
+    p.text(at(27, 0)[0] + 6 * narrow, at(0, 22)[1], "process A crashes at 25 s", "badtext")
     p.line([at(25, 25), at(80, 80)], "grid", 2, dashed=True)
     p.line([at(81, 81), at(126, 126)], "issued", 4)
     p.line([at(81, 141), at(91, 141), at(91, 151), at(101, 151)], "bound", 2.5)
     p.text(at(79, 0)[0], at(0, 140)[1], "B's first bound", "small boundtext", "end")
-    p.text(at(97, 0)[0], at(0, 84)[1], "process B takes node 5", "bold")
-    p.text(at(97, 0)[0], at(0, 76)[1], "and starts above 80 s", "")
-    p.text(at(2, 0)[0] + 52, at(0, 6)[1], "A issues IDs", "small")
-    p.text(24, 468, "window=60s renew=10s. A moves its bound in the store before it issues IDs up to it, and never passes it.", "small dim")
-    p.text(24, 486, "B starts above it. So the IDs of two owners cannot meet, whatever their clocks say.", "small dim")
+    if narrow:
+        p.text(at(79, 0)[0], at(0, 118)[1], "process B takes node 5", "bold small", "end")
+        p.text(at(79, 0)[0], at(0, 109)[1], "and starts above 80 s", "small", "end")
+    else:
+        p.text(at(97, 0)[0], at(0, 84)[1], "process B takes node 5", "bold")
+        p.text(at(97, 0)[0], at(0, 76)[1], "and starts above 80 s", "")
+    p.text(at(2, 0)[0] + (34 if narrow else 52), at(0, 6)[1], "A issues IDs", "small")
+    text = "window=60s renew=10s. A moves its bound in the store before it issues IDs up to it, and never passes it. "
+    text += "B starts above it. So the IDs of two owners cannot meet, whatever their clocks say."
+    p.wrapped(16 if narrow else 24, 412 if narrow else 468, text, 57 if narrow else 105, "small dim")
     return p
 
 
@@ -310,31 +318,36 @@ def fork(narrow=False):
     return p
 
 
-def rollback():
-    p = Picture(860, 380, "The clock goes back by 400 ms: stamps go on above what was issued, wait, or are refused")
-    left, bottom, scale = 84, 316, 0.2
-    at = lambda t, stamp: (left + t * 0.36, bottom - stamp * scale)
-    p.text(24, 32, "The clock goes back by 400 ms", "bold")
+def rollback(narrow=False):
+    edge, size = (16, (NARROW, 408)) if narrow else (24, (860, 380))
+    p = Picture(*size, "The clock goes back by 400 ms: stamps go on above what was issued, wait, or are refused")
+    left, bottom, per_ms, scale = (24, 310, 0.165, 0.18) if narrow else (84, 316, 0.36, 0.2)
+    at = lambda t, stamp: (left + t * per_ms, bottom - stamp * scale)
+    p.text(edge, 32, "The clock goes back by 400 ms", "bold")
     p.line([at(0, 0), at(2100, 0)], "line", 1.5, arrow=True)
     p.line([at(0, 0), at(0, 1330)], "line", 1.5, arrow=True)
-    for t in range(300, 2000, 300):
+    for t in range(300, 2000, 600 if narrow else 300):
         p.text(at(t, 0)[0], bottom + 20, f"{t} ms", "small dim", "middle")
-    p.text(at(2100, 0)[0], bottom + 20, "real time", "small dim", "end")
+    if not narrow:
+        p.text(at(2100, 0)[0], bottom + 20, "real time", "small dim", "end")
     p.line([at(0, 0), at(900, 900), at(900, 500), at(1600, 1200)], "line", 2, dashed=True)
     p.text(at(1620, 0)[0], at(0, 1190)[1], "the clock", "small dim")
     p.line([at(0, 0), at(900, 900)], "issued", 4)
     p.line([at(900, 900), at(1300, 910)], "issued", 4)
     p.line([at(1300, 910), at(1600, 1200)], "issued", 4)
-    p.text(at(700, 0)[0], at(0, 1120)[1], "ahead:1s continues, just above the last ID", "bold", "middle")
-    p.line([at(900, 1090), at(1080, 925)], "line", 1, arrow=True)
-    p.text(at(960, 0)[0], at(0, 430)[1], "error refuses (CLOCK_BACK) and wait:D waits,", "", "start")
-    p.text(at(960, 0)[0], at(0, 330)[1], "until the clock is where it had been", "", "start")
-    p.text(
-        24,
-        366,
-        "Solid: the stamps of the IDs, with rollback=ahead:1s. No stamp lies more than 1 s ahead of the clock, and none repeats.",
-        "small dim",
-    )
+    if narrow:
+        p.text(at(40, 0)[0], at(0, 1190)[1], "ahead:1s continues,", "bold small")
+        p.text(at(40, 0)[0], at(0, 1100)[1], "just above the last ID", "bold small")
+        p.line([at(950, 1120), at(1080, 925)], "line", 1, arrow=True)
+        for row, text in enumerate(["error refuses (CLOCK_BACK),", "and wait:D waits, until the", "clock is where it had been"]):
+            p.text(at(960, 0)[0], at(0, 400 - 90 * row)[1], text, "small")
+    else:
+        p.text(at(700, 0)[0], at(0, 1120)[1], "ahead:1s continues, just above the last ID", "bold", "middle")
+        p.line([at(900, 1090), at(1080, 925)], "line", 1, arrow=True)
+        p.text(at(960, 0)[0], at(0, 430)[1], "error refuses (CLOCK_BACK) and wait:D waits,", "", "start")
+        p.text(at(960, 0)[0], at(0, 330)[1], "until the clock is where it had been", "", "start")
+    text = "Solid: the stamps of the IDs, with rollback=ahead:1s. No stamp lies more than 1 s ahead of the clock, and none repeats."
+    p.wrapped(edge, 356 if narrow else 366, text, 57 if narrow else 140, "small dim")
     return p
 
 
@@ -376,39 +389,42 @@ def layouts(narrow=False):
     return p
 
 
-def lifetime():
+def lifetime(narrow=False):
     """Years against the rate of one node: 2^(63 - node bits) IDs for each."""
-    p = Picture(860, 470, "How long a layout lasts, against the IDs per second of one node, for several numbers of nodes")
-    p.text(24, 32, "63 bits are shared out: lifetime x rate x nodes is fixed", "bold")
-    left, top, right, bottom = 90, 56, 720, 410
+    p = Picture(
+        NARROW if narrow else 860, 470, "How long a layout lasts, against the IDs per second of one node, for several numbers of nodes"
+    )
+    title = "63 bits are shared out: lifetime x rate x nodes is fixed"
+    p.wrapped(16 if narrow else 24, 28 if narrow else 32, title, 40 if narrow else 80, "bold")
+    left, top, right, bottom = (84, 66, 330, 410) if narrow else (90, 56, 720, 410)
     year_s = 365.2425 * 86400
     x = lambda rate: left + (math.log10(rate) - 2) / 5.2 * (right - left)
     y = lambda years: bottom - (math.log10(years) - 0.7) / 3.3 * (bottom - top)
     for power in range(2, 8):
         p.line([(x(10**power), top), (x(10**power), bottom)], "grid", 1)
-        p.text(x(10**power), bottom + 20, f"{10**power:,}", "small dim", "middle")
+        p.text(x(10**power), bottom + 20, f"{10**power:,}" if not narrow else f"10{'²³⁴⁵⁶⁷'[power - 2]}", "small dim", "middle")
     for years in (10, 30, 100, 300, 1000, 3000):
         p.line([(left, y(years)), (right, y(years))], "grid", 1)
         p.text(left - 8, y(years) + 4, f"{years:,} years", "small dim", "end")
-    p.text((left + right) / 2, bottom + 42, "IDs per second and node, sustained (logarithmic)", "small dim", "middle")
+    p.text((left + right) / 2, bottom + 42, "IDs per second and node" + ", sustained (logarithmic)" * (not narrow), "small dim", "middle")
     for node_bits, label in [(5, "32 nodes"), (8, "256"), (10, "1,024"), (13, "8,192"), (16, "65,536"), (20, "1 million")]:
         years = lambda rate, bits=node_bits: 2 ** (63 - bits) / rate / year_s
         points = [(x(10 ** (2 + step / 50)), y(years(10 ** (2 + step / 50)))) for step in range(261)]
         inside = [(px, py) for px, py in points if top <= py <= bottom]
         if len(inside) > 1:
             p.line(inside, "issued", 2)
-            p.text(
-                inside[-1][0] + 6 if inside[-1][0] > right - 5 else inside[-1][0] + 4,
-                inside[-1][1] + (4 if inside[-1][0] > right - 5 else -6),
-                label,
-                "small",
-            )
+            end_x, end_y = inside[-1]
+            if end_x > right - 5:
+                p.text(end_x + 6, end_y + 4, label, "small")
+            else:
+                p.text(end_x - 5 if narrow else end_x + 4, end_y - 6, label, "small", "end" if narrow else "start")
     for name, time, tick_ms, fields in [
         ("standard", 41, 1, 12), ("game", 31, 1000, 12), ("game16", 31, 1000, 16), ("sonyflake", 39, 10, 8), ("instagram", 40, 1, 10),
     ]:  # fmt: skip
         px, py = x(2**fields * 1000 / tick_ms), y(2**time * tick_ms / 1000 / year_s)
         p.parts.append(f'<circle cx="{px:.1f}" cy="{py:.1f}" r="5" class="node" stroke-width="2"/>')
-        p.text(px - 9, py - 8, name, "bold small", "end")
+        beside = narrow and name in ("game16", "instagram")
+        p.text(px + 9 if beside else px - 9, py + 8 if beside else py - 8, name, "bold small", "start" if beside else "end")
     return p
 
 
@@ -477,19 +493,20 @@ def demo():
     """README: what `make demo` printed, line by line, as record_demo.py saw it."""
     recorded = json.loads((HERE / "demo.json").read_text())
     lines = [line for _, line in recorded]
-    # What the programs print, without the builds before and the times after it, and without the second listing of numbers.
-    begin, end = lines.index("== The programs") + 1, lines.index("== Times") - 1
-    second = lines.index("$ frazil nodes local --namespace items")
-    after = next(place for place in range(second, end) if lines[place].startswith("shop: "))
-    shown = [("$ make demo", recorded[begin][0]), *((line, at) for at, line in [*recorded[begin:second], *recorded[after:end]])]
-    # A terminal of 112 columns. The times are the real ones, but nobody waits for long.
+    # What happens and the programs' table, without the builds before it and the store's listing after it; then the last line of all.
+    begin, end = lines.index("== The programs") + 1, lines.index("The store 1 s before the end:")
+    last = next(place for place in range(end, len(lines)) if lines[place].endswith(" 0 duplicates"))
+    shown = [("$ make demo", recorded[begin][0]), *((line, at) for at, line in [*recorded[begin:end], recorded[last]])]
+    # A terminal of 112 columns. The times that it shows are the real ones; its pauses are shorter.
     rows = [(row, at) for line, at in shown for row in (textwrap.wrap(line, 112, subsequent_indent="  ") or [""])]
-    p = Picture(860, 64 + 17 * len(rows), "A recording of make demo: three programs mint at once, one is killed, and no ID repeats")
+    p = Picture(
+        860, 64 + 17 * len(rows), "A recording of make demo, shortened: three programs mint at once, one is killed, and no ID repeats"
+    )
     for place, colour in enumerate(["#ff5f57", "#febc2e", "#28c840"]):
         p.parts.append(f'<circle cx="{28 + 18 * place}" cy="24" r="5.5" fill="{colour}"/>')
     last, clock, times = shown[0][1], 0, []
     for _, at in rows:
-        last, clock = at, clock + min(at - last, 3) + 0.05
+        last, clock = at, clock + min(at - last, 1.2) + 0.05
         times.append(clock)
     whole = clock + READING_S
     keyframes = "\n".join(
@@ -510,7 +527,7 @@ def demo():
 
 PICTURES = [overview, demo, bits, window, crash, pause, fork, rollback, layouts, lifetime, shards, fleet]
 NARROWED = {"overview": overview_narrow, "bits": bits_narrow} | {
-    draw.__name__: functools.partial(draw, narrow=True) for draw in (crash, pause, fork, layouts, shards, fleet)
+    draw.__name__: functools.partial(draw, narrow=True) for draw in (window, crash, pause, fork, rollback, layouts, lifetime, shards, fleet)
 }
 
 

@@ -104,6 +104,8 @@ TARGET = re.compile(r"(\]\(|^\[[^]]+\]: )(?!\w+:)([^)#\s]+)(#[^)\s]*)?", re.MULT
 LANGUAGES = {"python": "Python", "js": "Node.js", "c": "C", "cpp": "C++", "rust": "Rust"}
 NAMES = "|".join(LANGUAGES)
 FENCE = rf"^```(?:{NAMES})\n(?:(?!^```$).*\n)*```\n"
+# A sample after the commands that install what it needs.
+INSTALLED = FENCE.replace("^", r"^```sh\n(?:(?!^```$).*\n)*```\n\n", 1)
 
 
 def stubs():
@@ -165,16 +167,18 @@ def tabs(items):
 
 
 def tabbed(source):
-    """Samples in several languages, one after the other, become tabs."""
+    """Samples in several languages, one after the other, become tabs. So do samples each of which follows the commands that install it."""
+    for sample in (INSTALLED, FENCE):
 
-    def as_tabs(match):
-        fences = re.findall(FENCE, match[0], re.MULTILINE)
-        languages = [fence[3 : fence.index("\n")] for fence in fences]
-        if len(set(languages)) < len(languages):
-            return match[0]
-        return tabs((LANGUAGES[language], language, fence) for language, fence in zip(languages, fences, strict=True))
+        def as_tabs(match, sample=sample):
+            samples = re.findall(sample, match[0], re.MULTILINE)
+            languages = [re.search(rf"^```({NAMES})$", each, re.MULTILINE)[1] for each in samples]
+            if len(set(languages)) < len(languages):
+                return match[0]
+            return tabs((LANGUAGES[language], language, each) for language, each in zip(languages, samples, strict=True))
 
-    return re.sub(rf"(?:{FENCE}\n*){{2,}}", as_tabs, source, flags=re.MULTILINE)
+        source = re.sub(rf"(?:{sample}\n*){{2,}}", as_tabs, source, flags=re.MULTILINE)
+    return source
 
 
 def first_steps(source):
@@ -291,6 +295,8 @@ def index(app, error):
         )
         assert not unknown, f"SEARCHED names what does not exist: {unknown}"
         subprocess.run([sys.executable, DOCS / "pictures/draw.py", "--narrow", Path(app.outdir, "_images")], check=True)
+        for plot in DOCS.glob("speed/*_narrow.svg"):
+            shutil.copy(plot, Path(app.outdir, "_images"))
         static = Path(app.outdir, "_static")
         shutil.copy(ROOT / "build/guide-node/node_modules/minisearch/dist/umd/index.js", static / "minisearch.js")
         (static / "sections.js").write_text(f"var SECTIONS = {json.dumps(found, ensure_ascii=False, separators=(',', ':'))}\n")
@@ -300,10 +306,12 @@ BREAKS = re.compile(r"(::|(?<=\w)[_./](?=[\w*<{]))")
 
 
 def finish(app, page, template, context, document):
-    """Names in code break after `::`, `_`, `.` and `/` only, a phone gets the narrow form of a picture, and tables can be moved by keys."""
+    """Names in code break after `::`, `_`, `.` and `/` only, a phone gets the narrow form of a picture, and what moves sideways can be moved by keys."""
     if body := context.get("body"):
         body = re.sub(r'(<span class="pre">)([^<]+)(</span>)', lambda match: match[1] + BREAKS.sub(r"\1<wbr>", match[2]) + match[3], body)
         body = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+        body = body.replace('<div class="highlight"><pre>', '<div class="highlight"><pre tabindex="0">')
+        body = re.sub(r"<table class=\"docutils.*?</table>", carded, body, flags=re.DOTALL)
         context["body"] = re.sub(r'<img [^>]*src="([^"]*/)(\w+)\.svg"[^>]*>', narrowed, body)
     # A heading that is not one of HTML's has no level.
     for tree in ("furo_navigation_tree", "furo_localtoc"):
@@ -311,8 +319,35 @@ def finish(app, page, template, context, document):
             context[tree] = context[tree].replace('role="heading"', 'role="heading" aria-level="2"')
 
 
+def carded(match):
+    """A table of texts, each of whose rows is a card on a phone: its cells have the names of their columns. Tables of figures move sideways."""
+    table = match[0]
+    names = [words(cell) for cell in re.findall(r'<th class="head[^>]*>(.*?)</th>', table, re.DOTALL)]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)
+    length = sum(len(words(cell)) for cell in cells) / max(1, len(cells))
+    if len(names) < 3 or length < 16 or table.count('<td class="text-right') > 0.34 * len(cells):
+        return table
+    columns, above = itertools.cycle(names), ""
+
+    def labelled(cell):
+        nonlocal above
+        name, text = next(columns), cell[2]
+        if name is names[0] and "text-right" not in cell[1]:
+            # An empty first cell belongs to the row above.
+            above = text = text if words(text) else f'<p class="again">{words(above)}</p>'
+        return f'<td data-column="{name}"{cell[1]}>{text}</td>' if words(text) else cell[0]
+
+    table = re.sub(r"<td([^>]*)>(.*?)</td>", labelled, table, flags=re.DOTALL)
+    return table.replace('class="docutils', 'class="cards docutils', 1)
+
+
+def words(markup):
+    """The text of a piece of HTML, as an attribute has it."""
+    return re.sub(r"<[^>]+>", "", markup).strip().replace('"', "&quot;")
+
+
 def narrowed(match):
-    if match[2] not in DRAWN:
+    if match[2] not in DRAWN and not (DOCS / f"speed/{match[2]}_narrow.svg").exists():
         return match[0]
     return f'<picture><source media="(max-width: 40em)" srcset="{match[1]}{match[2]}_narrow.svg">{match[0]}</picture>'
 

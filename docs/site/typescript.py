@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Shortens the pages that typedoc has made: a member is its signature, its text and one line for each other part.
+"""Shortens the pages that typedoc has made: a member is its signature, its text and one line for each other part. It is described once, at the
+class that declares it.
 
 typescript.py FOLDER
 """
@@ -17,7 +18,13 @@ DROPPED = ("Extended by", "Inherited from", "Overrides", "Type Parameters")
 LABELS = ("Extends", "Implements", "Parameters", "Returns", "Throws")
 # The members of a class in the order of need.
 ORDER = ("Example", "Constructors", "Methods", "Accessors", "Properties")
-ROW = re.compile(r"^\| (.*?) \| (.*?) \|$", re.MULTILINE)
+SIGNATURE = re.compile(r"^> (.*)$", re.MULTILINE)
+# What a signature shows only to the compiler: the type of `this`, the bounds and defaults of a function's type parameters.
+COMPILED = re.compile(
+    r"`this`: (?:\*typeof\* \S+|\[`Extending`\]\S+ \*typeof\* \S+\\>|new \(.*?\) => `\w+`), "
+    r"|(?<=`) \*extends\* (?:`\w+`|new \(.*?\) => \S+?\)|\[`\w+`\]\(\S+?\))(?: = (?:`\w+`|\[`\w+`\]\(\S+?\)(?:\\<`\w+`\\>)?))?"
+    r"|\\<`ArrayBufferLike`\\>"
+)
 
 
 def sections(text: str, level: int) -> list[tuple[str, str]]:
@@ -27,16 +34,25 @@ def sections(text: str, level: int) -> list[tuple[str, str]]:
 
 
 def in_order(declaration: str) -> str:
-    """Sorts the parts of a class or an interface by `ORDER`; all other parts stay in front."""
-    parts = sections(declaration, 4)
+    """Sorts the parts of a class or an interface by `ORDER`; all other parts stay in front. Leaves out inherited members."""
+    parts = [(title, own(text)) for title, text in sections(declaration, 4)]
     parts.sort(key=lambda part: ORDER.index(part[0]) + 1 if part[0] in ORDER else 0)
     return "".join(f"#### {title}\n{text}" if title else text for title, text in parts)
 
 
-def list_parameters(table: str) -> str:
-    """Returns a table without descriptions as one line."""
-    rows = ROW.findall(table)[2:]
-    return ", ".join(f"{name}: {kind}" for name, kind in rows) if rows else table
+def own(part: str) -> str:
+    """Returns a part of a class without the members that another class describes."""
+    members = [(name, text) for name, text in sections(part, 5) if "\n###### Inherited from\n" not in text]
+    return "".join(f"##### {name}\n{text}" if name else text for name, text in members)
+
+
+def signature(match: re.Match[str]) -> str:
+    """A signature as one paragraph, whose types are links. A getter is shown as the property that its callers see."""
+    text = match[1]
+    if re.search(r"\*\*(?:\\<.*?\\>)?\(", text):
+        text = COMPILED.sub("", text)
+    text = re.sub(r"^\*\*get\*\* (\*\*\w+\*\*)\(\): ", r"`readonly` \1: ", text)
+    return f"```{{div}} signature\n{text}\n```"
 
 
 def shorten(text: str) -> str:
@@ -48,8 +64,7 @@ def shorten(text: str) -> str:
         if len(hashes) == 3:
             owner = re.sub(r"`\w+` ", "", title)
         if title in DROPPED:
-            # A line that divides two declarations stays.
-            shown.append("***\n" if below.rstrip().endswith("***") else "")
+            continue
         elif title in UNNAMED:
             shown.append(below.lstrip("\n"))
         elif title == "Returns" and "\n" not in below.strip():
@@ -57,7 +72,11 @@ def shorten(text: str) -> str:
             continue
         elif title in LABELS:
             below = below.strip()
-            below = list_parameters(below) if title == "Parameters" else below
+            if title == "Parameters" and "| Description |" not in below:
+                # The signature shows the types.
+                continue
+            if title == "Extends":
+                below = f"{below.removeprefix('- ')}, whose members it has."
             shown.append(f"**{title}**{chr(10) * 2 if below.startswith('|') else ' '}{below}\n\n")
         elif title == "Constructor":
             shown.append(f"#### new {owner}(){below}")
@@ -69,11 +88,13 @@ def shorten(text: str) -> str:
 def tidied(page: str) -> str:
     # Sphinx joins these pages into one, so links between them lose their file name.
     page = page.replace("(index.md#", "(#")
+    # Headings divide the declarations.
+    page = page.replace("\n***\n", "\n")
     groups = []
     for title, text in sections(page, 2):
         declarations = "".join(f"### {name}\n{in_order(body)}" if name else body for name, body in sections(text, 3))
-        groups.append(f"## {title}\n{declarations}" if title else declarations)
-    return shorten("".join(groups))
+        groups.append(f"## {title}\n{shorten(declarations)}" if title else shorten(declarations))
+    return SIGNATURE.sub(signature, "".join(groups))
 
 
 def main(folder: str) -> None:

@@ -7,8 +7,9 @@ use frazil_base::nearest::did_you_mean;
 use std::fmt;
 use std::str::FromStr;
 
-/// A text form of an ID. Each has a fixed width and digits in ASCII order, so that text sorts like
-/// the numbers.
+/// A text form of an ID.
+///
+/// Each has a fixed width and digits in ASCII order, so that text sorts like the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextFormat {
     /// 19 digits, padded with zeros. Parsers also accept the canonical number without padding.

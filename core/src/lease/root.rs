@@ -88,8 +88,9 @@ pub(crate) fn release_node(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Re
     visit::release_node(&workers()?, shared, wait)
 }
 
-/// Closes every generator of the process that leases its number, and releases the numbers. Call it at the end of a program, as at SIGTERM,
-/// so that the next program need not wait for a number.
+/// Closes every generator of the process that leases its number, and releases the numbers.
+///
+/// Call it at the end of a program, as at SIGTERM, so that the next program need not wait for a number.
 ///
 /// Waits at most `max_wait` for all stores together. This includes numbers that were closed or dropped before. If a number is not released
 /// in time, its record's bound protects the issued IDs. Later calls on these generators are `CLOSED`; a ring first gives out its prefetched

@@ -148,10 +148,11 @@ struct Allowance {
     left_out: u64,
 }
 
-/// Registers a callback for every event of the process. Replaces an earlier callback. It is called under no lock, and
-/// may call frazil. Events arrive in order, on a thread of frazil. Only `lease.waiting` arrives on the thread that
-/// waits, or on that of [`Pending`](crate::Pending). Events also go to the `log` facade, target `frazil`, with or
-/// without a callback.
+/// Registers a callback for every event of the process.
+///
+/// Replaces an earlier callback. It is called under no lock, and may call frazil. Events arrive in order, on a thread of frazil. Only
+/// `lease.waiting` arrives on the thread that waits, or on that of [`Pending`](crate::Pending). Events also go to the `log` facade, target
+/// `frazil`, with or without a callback.
 ///
 /// # Example
 /// ```
@@ -167,8 +168,9 @@ pub fn on_event_of(owner: usize, hook: impl Fn(&Event) + Send + Sync + 'static) 
     HOOK.store(Some(Arc::new(Hook { owner, call: Box::new(hook) })));
 }
 
-/// Removes the callback, and waits for its calls in progress. Afterwards, everything that it uses
-/// may be freed. The callback may call this itself, which does not wait for its own call.
+/// Removes the callback, and waits for its calls in progress.
+///
+/// Afterwards, everything that it uses may be freed. The callback may call this itself, which does not wait for its own call.
 ///
 /// # Errors
 /// `WOULD_BLOCK` if a call takes longer than `max_wait`.

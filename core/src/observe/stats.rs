@@ -295,9 +295,11 @@ fn open_sources() -> Vec<Arc<dyn Counted>> {
     }
 }
 
-/// The counts of every open generator and segment of the process. A fixed number stays open as long as the process runs. Counts of the same
-/// kind and spec are combined. They include the counts of closed generators, so that no counter falls. This holds for the 1,024 kinds and
-/// specs that were closed last. The list is sorted by kind and spec. Calls no store.
+/// The counts of every open generator and segment of the process.
+///
+/// A fixed number stays open as long as the process runs. Counts of the same kind and spec are combined. They include the counts of closed
+/// generators, so that no counter falls. This holds for the 1,024 kinds and specs that were closed last. The list is sorted by kind and
+/// spec. Calls no store.
 ///
 /// # Example
 /// ```

@@ -304,9 +304,10 @@ impl Mark {
     }
 }
 
-/// Notifies frazil that the process was restored from a snapshot, or copied with its machine. It is for the hooks of runtimes that know
-/// this, such as AWS Lambda SnapStart or CRIU. It is not needed if the machine has a VMClock device, or if `FRAZIL_GENERATION` names a
-/// counter.
+/// Notifies frazil that the process was restored from a snapshot, or copied with its machine.
+///
+/// It is for the hooks of runtimes that know this, such as AWS Lambda SnapStart or CRIU. It is not needed if the machine has a VMClock
+/// device, or if `FRAZIL_GENERATION` names a counter.
 ///
 /// From then on, the process issues no number that its original, or another copy, may issue. Leased node numbers, prefetched numbers and
 /// random bits are dropped, and the next call leases another number. Generators fail with `COPIED` if their number is fixed, or comes from
