@@ -53,7 +53,7 @@ def replay(file):
         return rerun.FAILED
     simulation = source.rows()["C1"].command.replace("FRAZIL_SEEDS=20000", found[1])
     done, output = rerun.stream(simulation)
-    return rerun.BROKEN if re.search(r"^seed \d+: (duplicate|not alive)", output, re.MULTILINE) else rerun.FAILED if done else rerun.CLEAN
+    return rerun.BROKEN if re.search(source.rows()["C1"].broken, output, re.MULTILINE) else rerun.FAILED if done else rerun.CLEAN
 
 
 def main():
