@@ -51,7 +51,7 @@ def replay(file):
     if not found:
         print(f"{file} has no line that begins with `replay:`", file=sys.stderr)
         return rerun.FAILED
-    simulation = source.rows()["C1"].command.replace("FRAZIL_SEEDS=20000", found[1])
+    simulation = re.sub(r"FRAZIL_SEEDS=\d+", found[1], source.rows()["C1"].command)
     done, output = rerun.stream(simulation)
     return rerun.BROKEN if re.search(source.rows()["C1"].broken, output, re.MULTILINE) else rerun.FAILED if done else rerun.CLEAN
 
