@@ -121,7 +121,7 @@ class Page:
         )
 
     def f(self):
-        caught = {name: found for run in self.runs.get("C5", []) for name, found in run["lists"].get("caught", [])}
+        caught = {name: found for row in ("C5", "C26") for run in self.runs.get(row, []) for name, found in run["lists"].get("caught", [])}
         rows = []
         for name, by, check in self.planted:
             found = caught.get(name)
