@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script. tests/run.py runs one target at a time in a checkout, and ends everything with it.
-.PHONY: help demo demo-server example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check test bench bench-quick frameworks guide soak package rehearse platforms install uninstall lint fmt generate
+.PHONY: help demo demo-server example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check dossier evidence test try-to-break bench bench-quick frameworks guide soak package rehearse platforms install uninstall lint fmt generate
 # Without Python, setup.sh installs it, or names what is missing.
 run = command -v python3 >/dev/null || scripts/setup.sh --check && exec python3 tests/run.py
 PREFIX ?= /usr/local
@@ -8,7 +8,7 @@ LIBDIR ?= lib
 below = $(patsubst $(PREFIX:/=)/%,%,$(LIBDIR))
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 25
+	@grep -E '^[a-z-]+%?:.*##' $(MAKEFILE_LIST) | sed -E 's/%:/NAME:/; s/: *## */\t/' | expand -t 25
 
 demo: ## three programs in three languages mint at once, one is killed, and their IDs are checked
 	@$(run) demo
@@ -60,6 +60,18 @@ platforms: ## the core, the bindings and the packages for Windows, arm64, armv7 
 
 guide: ## the guide as a site, with its links checked: build/guide/index.html
 	@scripts/guide.sh
+
+dossier: ## docs/assurance.md, written from the records in docs/evidence
+	@python3 tests/dossier page
+
+evidence: ## ROW=C7: runs a row of docs/assurance.md again, prints both results, and records the new one
+	@python3 tests/dossier evidence "$$ROW"
+
+try-to-break: ## attacks frazil with real processes for at most 10 minutes: forks, kills, pauses, wrong clocks; counts repeated IDs
+	@c-api/build.sh --demo --lean && python3 tests/dossier try-to-break
+
+defect-%: ## a defect of table H in docs/assurance.md, shown on its old commit: defect-fixed
+	@python3 tests/dossier defect $*
 
 lint: ## formatting and lints; warnings fail
 	@scripts/lint.sh

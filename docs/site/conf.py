@@ -57,6 +57,7 @@ PAGES |= {file: f"site/texts/{name}.md" for name, file in TEXTS.items()}
 # The words that people type into the search box, where a page or a section says it otherwise.
 SEARCHED = {
     "agents": "llm ai mcp langchain hallucinated digits",
+    "assurance": "evidence proof proven verified jepsen formal trust track record known defects audit sceptic",
     "capacity": "scale scaling how many processes nodes max",
     "command-line": "cli shell terminal",
     "compare": "alternatives difference uuid vs snowflake ulid vs snowflake uuid vs bigint bigserial sonyflake leaf ksuid nanoid",

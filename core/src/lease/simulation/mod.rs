@@ -15,7 +15,11 @@
 //!
 //! `fleet` measures the load of 100,000 processes on one store.
 //!
-//! `FRAZIL_SEEDS=200000` runs more, `FRAZIL_SEED=17` one with its log.
+//! `reach` counts the states that the seeds must reach. A seed that is run twice must leave the same
+//! trace. A failing seed is shrunk to the fewest faults with which it fails.
+//!
+//! `FRAZIL_SEEDS=200000` runs more, `FRAZIL_SEED=17` one with its log, of its first faults if
+//! `FRAZIL_MOST_FAULTS=9` says how many. A message that begins with `harness:` breaks no claim.
 #![cfg(not(loom))]
 
 mod cases;
@@ -23,6 +27,7 @@ mod clocks;
 mod directed;
 mod fleet;
 mod program;
+mod reach;
 mod restored;
 mod starts;
 mod store;
@@ -30,13 +35,36 @@ mod world;
 
 use super::record::{Meta, Slot};
 use clocks::{Clocks, Simulated};
+use reach::Reached;
 use std::sync::atomic::{AtomicU64, Ordering};
-use world::World;
+use world::{Outcome, World};
 
 const SEEDS: u64 = 500;
+/// The number of seeds that are run twice.
+const TWICE: u64 = 40;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// A run of a seed, with no more faults than `most_faults`, and its log.
+fn run(seed: u64, lively: bool, most_faults: u64) -> (Result<Outcome, String>, String) {
+    let mut world = World::new(seed, true);
+    world.most_faults = most_faults;
+    let outcome = world.run(lively);
+    (outcome, world.log())
+}
+
+/// The log of the fewest faults with which a seed fails, and how to repeat it.
+fn explain(seed: u64, lively: bool, why: &str) -> String {
+    let (again, log) = run(seed, lively, u64::MAX);
+    if again.as_ref().err().is_none_or(|again| again != why) {
+        return format!("{log}\nseed {seed}: {why}\nharness: the seed ends otherwise when it is run again: {:?}", again.err());
+    }
+    let fails = |most: u64| (most, run(seed, lively, most));
+    let found = (0..1_000).map(fails).find_map(|(most, (outcome, log))| Some((most, outcome.err()?, log)));
+    let (most, why, log) = found.unwrap_or((u64::MAX, why.to_owned(), log));
+    format!("{log}\nseed {seed}: {why}\nreplay: FRAZIL_SEED={seed} FRAZIL_MOST_FAULTS={most}")
 }
 
 #[test]
@@ -45,52 +73,80 @@ fn no_stamp_is_minted_twice() {
     // violate.
     let lively = std::env::var_os("FRAZIL_ONLY_DUPLICATES").is_none();
     if let Some(seed) = number("FRAZIL_SEED") {
-        let mut world = World::new(seed, true);
-        let outcome = world.run(lively);
-        println!("{}", world.log());
-        println!("seed {seed}: {:?}", outcome.as_ref().unwrap_or_else(|why| panic!("seed {seed}: {why}")));
+        let (outcome, log) = run(seed, lively, number("FRAZIL_MOST_FAULTS").unwrap_or(u64::MAX));
+        println!("{log}");
+        let outcome = outcome.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        println!("seed {seed}: {} stamps under {} leases", outcome.stamps, outcome.leases);
         return;
     }
     let seeds = number("FRAZIL_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
-    let [stamps, leases, reclaimed, copies, judged] = [(); 5].map(|()| AtomicU64::new(0));
     let work = || {
+        let mut total = Total::default();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds {
-                return;
+                return total;
             }
             match World::new(seed, false).run(lively) {
-                Ok(outcome) => {
-                    stamps.fetch_add(outcome.stamps, Ordering::Relaxed);
-                    leases.fetch_add(outcome.leases as u64, Ordering::Relaxed);
-                    reclaimed.fetch_add(outcome.reclaimed, Ordering::Relaxed);
-                    copies.fetch_add(outcome.copies, Ordering::Relaxed);
-                    judged.fetch_add(u64::from(outcome.lively), Ordering::Relaxed);
-                }
+                Ok(outcome) => total.add(&outcome),
                 Err(why) => {
                     next.store(seeds, Ordering::Relaxed);
-                    let mut world = World::new(seed, true);
-                    let _ = world.run(lively);
-                    panic!("{}\nseed {seed}: {why}", world.log());
+                    panic!("{}", explain(seed, lively, &why));
                 }
             }
         }
     };
+    let mut total = Total::default();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
         for thread in threads {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+            let part = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            total.add_all(part);
         }
     });
+    println!("{}", total.reached.table(seeds));
+    let [stamps, leases, reclaimed, copies, judged, faults] = total.counts;
     println!(
-        "{seeds} seeds: {} stamps under {} leases, {} slots written anew after a loss, {} copies of machines, {} runs judged for liveness",
-        stamps.into_inner(),
-        leases.into_inner(),
-        reclaimed.into_inner(),
-        copies.into_inner(),
-        judged.into_inner()
+        "{seeds} seeds: {stamps} stamps under {leases} leases, {faults} faults, {reclaimed} slots written anew after a loss, {copies} copies of machines, {judged} runs judged for liveness"
     );
+    let missing = if lively { total.reached.missing(seeds) } else { Vec::new() };
+    assert!(missing.is_empty(), "harness: {seeds} seeds reach too rarely: {}", missing.join("; "));
+}
+
+/// The sums of many runs.
+#[derive(Default)]
+struct Total {
+    /// Stamps, leases, slots written anew, copies, runs judged for liveness, faults.
+    counts: [u64; 6],
+    reached: Reached,
+}
+
+impl Total {
+    fn add(&mut self, run: &Outcome) {
+        let counts = [run.stamps, run.leases as u64, run.reclaimed, run.copies, u64::from(run.lively), run.faults];
+        self.add_all(Total { counts, reached: run.reached });
+    }
+
+    fn add_all(&mut self, other: Total) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self.reached += other.reached;
+    }
+}
+
+/// A seed whose second run differs could not be repeated after a failure.
+#[test]
+fn seeds_run_twice_leave_the_same_trace() {
+    let seeds = number("FRAZIL_TWICE").unwrap_or(TWICE);
+    // FNV-1a, which is the same on every machine.
+    let hash = |hash: u64, text: &str| text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let (mut all, mut lines) = (0xcbf2_9ce4_8422_2325, 0);
+    for seed in 0..seeds {
+        let [(first, trace), (second, again)] = [(); 2].map(|()| run(seed, true, u64::MAX));
+        let differs = trace.lines().zip(again.lines()).find(|(line, other)| line != other);
+        assert!(trace == again && first.is_ok() == second.is_ok(), "harness: seed {seed} has two traces, which differ in {differs:?}");
+        all = hash(all, &trace);
+        lines += trace.lines().count();
+    }
+    println!("{seeds} seeds run twice: equal traces of {lines} lines, hash {all:016x}");
 }

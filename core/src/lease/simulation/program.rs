@@ -68,6 +68,8 @@ pub(super) struct Program {
     pub(super) back_at: u64,
     pub(super) calls: u64,
     pub(super) minted_at: u64,
+    /// True for a forked child, and for a copy that was noticed.
+    pub(super) is_child: bool,
     handles: Vec<Arc<SharedGenerator>>,
     callers: Vec<Caller>,
     /// The token of the grant that each lease of a generator was made for.
@@ -132,6 +134,7 @@ impl Program {
             back_at: 0,
             calls: 0,
             minted_at: 0,
+            is_child: false,
             handles: Vec::new(),
             callers: Vec::new(),
             tokens: HashMap::new(),
@@ -149,7 +152,7 @@ impl Program {
         child.clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
         let mut copies = Copies::default();
         let handles = self.handles.iter().map(|shared| copies.of(&child.workers.process, shared)).collect();
-        Program { handles, also: self.also.clone(), tokens: self.tokens.clone(), minted_at: self.minted_at, ..child }
+        Program { handles, also: self.also.clone(), tokens: self.tokens.clone(), minted_at: self.minted_at, is_child: true, ..child }
     }
 
     /// A copy of the running machine. Both mint the same stamps up to the bound. Later random
@@ -397,6 +400,21 @@ impl Program {
     /// The highest stamp that a generator of the process has reached.
     pub(super) fn next(&self) -> u64 {
         self.handles.iter().map(|shared| shared.generator.lease.get().next()).max().unwrap_or(0)
+    }
+
+    /// The bound of the lease that a handle uses.
+    pub(super) fn bound(&self, at: usize) -> u64 {
+        self.handles.get(at).map_or(0, |shared| shared.generator.lease.get().bound())
+    }
+
+    pub(super) fn has_room(&self, at: usize) -> bool {
+        self.handles.get(at).is_some_and(|shared| shared.generator.has_room())
+    }
+
+    /// The beginning of a stamp's tick.
+    pub(super) fn start_ms(&self, stamp: u64) -> i64 {
+        let layout = &self.contract.terms.layout;
+        layout.tick_start_ms(stamp >> layout.sequence().bits())
     }
 
     pub(super) fn grant(&self) -> Option<Grant> {

@@ -13,6 +13,7 @@ use super::super::protocol::{Do, Reply};
 use super::super::record::{Meta, Slot};
 use super::super::worker::WorkerAction;
 use super::program::{Batch, Program, Spans, Thread};
+use super::reach::{Reached, State};
 use super::store::{Kind, Saved, SimStore};
 use crate::generator::policy::{Policies, Reaction, Start};
 use crate::id::layout::Layout;
@@ -96,7 +97,7 @@ enum Turn {
 }
 
 /// The outcome of a run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Outcome {
     pub(super) stamps: u64,
     pub(super) leases: usize,
@@ -107,6 +108,9 @@ pub(super) struct Outcome {
     pub(super) copies: u64,
     /// True if the run could be judged for liveness.
     pub(super) lively: bool,
+    /// The number of faults.
+    pub(super) faults: u64,
+    pub(super) reached: Reached,
 }
 
 pub(super) struct World {
@@ -144,6 +148,10 @@ pub(super) struct World {
     lively: bool,
     /// True if a bound was further ahead than the store's clock allows.
     beyond_cap: bool,
+    faults: u64,
+    /// The largest number of faults.
+    pub(super) most_faults: u64,
+    reached: Reached,
     log: Option<Vec<String>>,
 }
 
@@ -181,7 +189,8 @@ impl World {
             self.liveness()?;
         }
         let copies = self.processes.iter().map(|process| process.echoes.len() as u64).sum();
-        Ok(Outcome { stamps: self.stamps, leases: self.spans.len(), reclaimed: self.reclaimed, copies, lively: self.lively })
+        let (stamps, leases) = (self.stamps, self.spans.len());
+        Ok(Outcome { stamps, leases, reclaimed: self.reclaimed, copies, lively: self.lively, faults: self.faults, reached: self.reached })
     }
 
     pub(super) fn log(&self) -> String {
@@ -328,8 +337,13 @@ impl World {
                 Do::Swap(swap) | Do::Release(swap) => {
                     let swapped = self.store.swap(swap, true_ms);
                     if swapped == Swapped::Done {
+                        self.reached.note_if(self.at > until, State::LateWrite);
+                        self.reached.note_if(!answers, State::LostAnswer);
+                        self.note_second_owner(swap);
                         self.wrote(call, from, swap);
                     }
+                    self.reached.note_if(swapped == Swapped::Differs, State::LostContest);
+                    self.reached.note_if(matches!(swapped, Swapped::OutOfTime(_)), State::OutOfTime);
                     self.note(|| format!("the store did call {call} of {from}: {swapped:?}, {}", swap.new));
                     Reply::Swapped(swapped)
                 }
@@ -364,7 +378,9 @@ impl World {
         }
         let replies: Vec<_> = batch.replies.into_iter().flatten().collect();
         program.echo(&batch.calls, &replies);
+        let (leases, waits) = (program.grants().len(), program.is_opening());
         worker.done(&batch.calls, replies, program.process());
+        self.reached.note_if(waits && program.grants().len() < leases, State::LeaseEndedUnderCall);
         program.note_tokens();
         if let Some(reply) = text {
             let text = format!("p{} hears {reply}; grant {:?} trouble {:?}", program.id, program.grant(), program.trouble());
@@ -411,7 +427,10 @@ impl World {
                 _ => {}
             }
         }
-        self.mint(at, which);
+        // At the end each handle mints, because only one of a process's handles may have the number.
+        for which in if self.calm { 0..self.processes[at].handles() } else { which..which + 1 } {
+            self.mint(at, which);
+        }
         self.drive(at);
         let renew_ms = self.processes[at].contract.terms.renew_ms;
         let next = self.random.u64(1..=renew_ms);
@@ -425,11 +444,17 @@ impl World {
             Ok(Some((node, first, last))) => {
                 program.minted_at = self.at;
                 let id = program.id;
+                self.reached.note_if(program.is_child, State::ChildMinted);
+                self.reached.note_if(program.bound(which) == last, State::LastStamp);
+                self.reached.note_if(program.start_ms(last) > self.true_ms() + self.processes[at].offset_ms, State::AheadOfClock);
                 self.stamps += last - first + 1;
                 self.note(|| format!("p{id} mints on {node}: {first}..={last}"));
             }
             Ok(None) => {}
-            Err(error) => assert!(REFUSALS.contains(&error.kind()), "{error}"),
+            Err(error) => {
+                assert!(REFUSALS.contains(&error.kind()), "{error}");
+                self.reached.note_if(!self.processes[at].has_room(which), State::LeaseUsedUp);
+            }
         }
     }
 }

@@ -75,6 +75,9 @@ impl World {
             calm: false,
             lively: true,
             beyond_cap: false,
+            faults: 0,
+            most_faults: u64::MAX,
+            reached: Reached::default(),
             log: log.then(Vec::new),
             random,
         };

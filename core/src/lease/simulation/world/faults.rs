@@ -4,9 +4,10 @@ use super::*;
 
 impl World {
     pub(super) fn fault(&mut self) {
-        if self.calm {
+        if self.calm || self.faults == self.most_faults {
             return;
         }
+        self.faults += 1;
         let at = self.random.usize(..self.processes.len());
         let id = self.processes[at].id;
         let (reach_ms, some) = (self.reach_ms, self.random.u64(..self.reach_ms * 3 / 2));
@@ -15,14 +16,18 @@ impl World {
                 let most = [10, 1_000, reach_ms as i64 / 2, reach_ms as i64, 5 * HOUR_MS][self.random.usize(..5)];
                 let jump = self.random.i64(-most..=most);
                 // Half of the jumps set a wrong clock right.
+                let before = self.processes[at].offset_ms;
                 let offset_ms = &mut self.processes[at].offset_ms;
                 *offset_ms = if jump & 1 == 0 && *offset_ms != 0 { 0 } else { (*offset_ms + jump).clamp(-9 * HOUR_MS, 9 * HOUR_MS) };
                 let offset_ms = *offset_ms;
+                self.note_crossings(at, before, offset_ms);
                 self.note(|| format!("p{id}'s clock is {offset_ms} ms off"));
                 self.wake_in(at, 0);
             }
             4..8 => {
                 self.processes[at].paused_until = self.at + some;
+                let until = self.true_ms() + self.processes[at].offset_ms + some as i64;
+                self.reached.note_if(self.end_ms(at).is_some_and(|end| end < until), State::PausedAcrossBound);
                 self.note(|| format!("p{id} is paused for {some}"));
             }
             8..10 if !self.is_usher(at) => {
@@ -33,7 +38,9 @@ impl World {
             10 => {
                 if self.processes.len() < MOST_PROCESSES {
                     self.starts += 1;
-                    let child = self.processes[at].fork(self.starts);
+                    let process = &self.processes[at];
+                    self.reached.note_if(process.is_asking() && process.grant().is_some(), State::ForkDuringRenewal);
+                    let child = process.fork(self.starts);
                     self.note(|| format!("p{id} forks p{}", child.id));
                     self.add(None, child, 0);
                 }
@@ -57,6 +64,7 @@ impl World {
     fn crash(&mut self, at: usize) {
         let process = &self.processes[at];
         let (id, contract, also, offset_ms) = (process.id, process.contract.clone(), process.also.clone(), process.offset_ms);
+        self.reached.note_if(process.is_asking(), State::CrashDuringCall);
         self.note(|| format!("p{id} crashes"));
         let seed = self.random.u64(..);
         let in_ms = self.random.u64(..=contract.terms.renew_ms);
@@ -104,6 +112,7 @@ impl World {
     fn restore(&mut self, which: usize) {
         let Some(backup) = self.store.backup(which) else { return };
         self.note(|| "a backup is restored".to_owned());
+        self.reached.note_if(self.has_holder(), State::RestoredUnderHolder);
         let before = self.store.slots().clone();
         self.store.put_back(backup);
         let token = |(node, text): (&u64, &String)| Slot::parse(*node, text).map(|slot| slot.token).ok();
@@ -111,6 +120,31 @@ impl World {
         self.revived.extend(self.store.slots().iter().filter(is_another).filter_map(token));
         self.went_back = true;
         self.hasten();
+    }
+
+    fn has_holder(&self) -> bool {
+        self.processes.iter().any(|process| process.grant().is_some())
+    }
+
+    /// The end of the process's first lease, by its own clock.
+    fn end_ms(&self, at: usize) -> Option<i64> {
+        let process = &self.processes[at];
+        process.grant().map(|grant| process.start_ms(grant.bound))
+    }
+
+    fn note_crossings(&mut self, at: usize, before: i64, after: i64) {
+        let Some(end) = self.end_ms(at) else { return };
+        let (was_over, is_over) = (self.true_ms() + before > end, self.true_ms() + after > end);
+        self.reached.note_if(!was_over && is_over, State::BoundCrossedAhead);
+        self.reached.note_if(was_over && !is_over, State::BoundCrossedBack);
+    }
+
+    pub(super) fn note_second_owner(&mut self, swap: &Swap) {
+        let Key::Slot(node) = swap.key else { return };
+        let token = |text: &String| Slot::parse(node, text).map(|slot| slot.token).ok();
+        let (old, new) = (swap.old.as_ref().and_then(token), token(&swap.new));
+        let has = |process: &Program| process.grants().iter().any(|grant| Some(grant.token) == old);
+        self.reached.note_if(old != new && self.processes.iter().any(has), State::SecondOwner);
     }
 
     pub(super) fn wrote(&mut self, call: u64, from: usize, swap: &Swap) {
@@ -162,6 +196,7 @@ impl World {
 
     fn wipe(&mut self) {
         self.note(|| "FLUSHALL".to_owned());
+        self.reached.note_if(self.has_holder(), State::WipedUnderHolder);
         self.store.wipe();
         self.hasten();
     }
@@ -288,6 +323,7 @@ impl World {
         if !known || ushered || !self.store.go_back() {
             return;
         }
+        self.reached.note(State::ServerCameBack);
         let first = knowing[self.random.usize(..knowing.len())];
         self.note(|| format!("the server before answers again, as it was, and first to p{first}"));
         self.first_to_notice = self.store.meta().map(|meta| (first, meta.clone()));
@@ -325,6 +361,7 @@ impl World {
         let process = &mut self.processes[at];
         let (id, copy) = (process.id, process.noticed_copy(self.starts));
         process.echoes.push(copy.1);
+        self.reached.note_if(process.is_asking(), State::CopyDuringCall);
         let copy = copy.0;
         let copied = copy.id;
         self.note(|| format!("p{id} is copied as p{copied}, which notices it"));

@@ -94,8 +94,9 @@ impl World {
             // once.
             let (tick_ms, renew_ms) = (process.contract.terms.layout.tick_ms(), process.contract.terms.renew_ms);
             let hurried = if tick_ms > renew_ms { self.measure_ms.div_ceil(tick_ms) } else { 0 };
-            let most =
-                if self.lively { leases * (renewals + 1 + hurried) + 4 * seekers * renewals } else { 4 * (leases + seekers) * renewals };
+            // One more renewal and one more attempt may begin in the time.
+            let seeking = 4 * seekers * (renewals + 1);
+            let most = if self.lively { leases * (renewals + 1 + hurried) + seeking } else { 4 * leases * (renewals + 1) + seeking };
             if process.calls > most {
                 return Err(format!(
                     "p{} asked the store {} times in {renewals} times R: {:?}",

@@ -1,0 +1,50 @@
+"""Table J: the `unsafe` code with its SAFETY comments, and the linked crates of THIRD-PARTY-NOTICES.txt."""
+
+import re
+from collections import defaultdict
+
+from .records import ROOT
+
+CRATES = ("core/src", "core/base/src", "core/store/src", "cli/src", "server/src", "python/src", "node/src", "c-api/src")
+# Folders and files of tests within the sources.
+TESTS = re.compile(r"(^|/)(tests?|simulation|suite|hostile|loom_tests|\w+_tests|sigpipe)(/|\.rs$)")
+SAFETY = re.compile(r"// SAFETY: (.*(?:\n[ \t]*// .*)*)")
+# Blocks and implementations. A function that is unsafe to call has its demands in its documentation.
+UNSAFE = re.compile(r"\bunsafe (?:\{|impl\b)")
+COMMENT = re.compile(r"//[^\n]*")
+RULE = "=" * 80
+CRATE = re.compile(r"^([\w-]+) (\d[\w.+-]*), http", re.MULTILINE)
+LICENCE = re.compile(r"\n.*\(([\w.-]+(?: WITH [\w.-]+)?)\)\n")
+
+
+def product_text(text):
+    """Returns a file's text without its test module at the end."""
+    return re.split(r"^#\[cfg\((?:test|all\(test\b[^\]]*)\)\]\n(?:pub(?:\(\w+\))? )?mod \w+ \{", text, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def unsafe_files():
+    """Yields each file with `unsafe` code: its name, the number of places, and its distinct reasons."""
+    for file in sorted(path for crate in CRATES for path in (ROOT / crate).rglob("*.rs")):
+        name = str(file.relative_to(ROOT))
+        if TESTS.search(name):
+            continue
+        text = product_text(file.read_text())
+        places = len(UNSAFE.findall(COMMENT.sub("", text)))
+        reasons = [re.sub(r"\s*\n\s*// ", " ", found).strip() for found in SAFETY.findall(text)]
+        if places:
+            yield name, places, list(dict.fromkeys(reasons))
+
+
+def attack(name, attacks):
+    """Returns the test that attacks a file's `unsafe` code."""
+    fitting = [beginning for beginning in attacks if name.startswith(beginning)]
+    return attacks[max(fitting, key=len)] if fitting else None
+
+
+def crates():
+    """Returns the linked crates with their versions, by licence."""
+    found = defaultdict(set)
+    for part in (ROOT / "THIRD-PARTY-NOTICES.txt").read_text().split(RULE)[1:]:
+        if licence := LICENCE.match(part):
+            found[licence[1]] |= {f"{name} {version}" for name, version in CRATE.findall(part)}
+    return {licence: sorted(names) for licence, names in sorted(found.items()) if names}

@@ -1,0 +1,227 @@
+"""The dossier, docs/assurance.md: every figure has a sealed record, and every command and test that it names exists."""
+
+import array
+import itertools
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+from dossier import attacks, commands, page, records, rerun, source, supply
+
+ROWS = source.rows()
+HISTORY = source.load("history")
+DEFECTS = {f"H-{each['name']}": each for each in HISTORY["defects"]}
+RUNS = records.read()
+LAST = {row: runs[-1] for row, runs in RUNS.items()}
+PRIVATE = re.compile(r"/(home|root|work|tmp|Users|usr)/|\w@\w")
+
+
+def test_the_page_is_what_the_records_give():
+    assert page.PAGE.read_text() == page.make(), "run `make dossier`, and commit docs/assurance.md"
+
+
+@pytest.mark.parametrize("row", RUNS)
+def test_a_record_is_of_this_history(row):
+    for record in RUNS[row]:
+        try:
+            assert (why := records.ancestry(record)) is None, why
+        except LookupError as unknown:
+            pytest.skip(str(unknown))
+
+
+@pytest.mark.parametrize("row", RUNS)
+def test_a_record_has_the_figures_of_its_row(row):
+    """A row that was renamed, or whose command was changed, has to be run again."""
+    record = LAST[row]
+    if row in DEFECTS:
+        assert "command" in DEFECTS[row], f"{row}: the defect has lost its command"
+        return
+    assert row in ROWS, f"{row}: table C has no such row"
+    assert record["command"] == ROWS[row].command, f"{row}: the command has changed since its record: make evidence ROW={row}"
+    assert record["exit"] == rerun.BROKEN or record["figures"].keys() == ROWS[row].patterns.keys(), f"{row}: its figures have changed"
+    assert record.get("seeds", "") == ROWS[row].seeds, f"{row}: its seeds have changed"
+
+
+def test_no_record_shows_a_path_or_a_user():
+    for runs in RUNS.values():
+        for record in runs:
+            found = PRIVATE.search(json.dumps(record))
+            assert not found, f"{record['row']}: {found[0]}"
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_command_parses(row):
+    try:
+        commands.check(ROWS[row].command)
+        for test in re.findall(r"`(test_\w+|\w+_\w+_repeat\w*)`", ROWS[row].control):
+            commands.demand(test in commands.names(), f"no test is called {test}")
+    except records.Fault as fault:
+        pytest.fail(f"{row}: {fault}")
+
+
+@pytest.mark.parametrize("each", [*HISTORY["mistakes"], *HISTORY["defects"]], ids=lambda each: each["fixed"])
+def test_what_the_history_names_exists(each):
+    commands.check_test(each["test"])
+    shallow = records.git("rev-parse", "--is-shallow-repository") != "false"
+    for commit in re.findall(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8}\b", " ".join([each["fixed"], each.get("introduced", ""), each.get("old", "")])):
+        if records.git("cat-file", "-e", f"{commit}^{{commit}}") is None:
+            assert shallow, f"{commit} is not a commit"
+            pytest.skip(f"{commit} is not in this shallow or missing history")
+
+
+def test_claims_name_rows_files_and_kinds():
+    claims = source.load("claims")
+    for name, claim in claims.items():
+        if name.startswith("A"):
+            assert not set(claim["evidence"]) - set(ROWS), name
+            assert all((ROOT / path).exists() for path in claim["paper"]), name
+            assert {ROWS[row].kind for row in claim["evidence"]} <= set(claims["kinds"]), name
+
+
+def test_each_unsafe_file_has_reasons_and_an_attack():
+    attacks = source.load("claims")["attacks"]
+    for name, places, reasons in supply.unsafe_files():
+        assert reasons, f"{name} has {places} places without a SAFETY comment"
+        assert supply.attack(name, attacks), f"tests/dossier/claims.toml names no attack on {name}"
+
+
+@pytest.mark.parametrize("name", ["claims", "evidence", "history"])
+def test_no_figure_stands_without_a_record(name):
+    content = source.load(name)
+    if name == "evidence":
+        content = {row: [each["what"], each["runs"], each["control"]] for row, each in content.items()}
+    if name == "history":
+        content = [
+            [text for key, text in each.items() if key not in ("since", "old", "command", "shows", "overlay", "add", "test")]
+            for each in itertools.chain(*content.values())
+        ]
+    found = {text: source.bare_figures(text) for text in source.strings(content)}
+    assert not {text: figures for text, figures in found.items() if figures}
+
+
+# The checks above can fail.
+
+
+def a_record(**changes):
+    about = {
+        "row": "C1",
+        "flag": "first",
+        "commit": "0" * 40,
+        "product": "0" * 16,
+        "start": "2026-11-30T12:00:00Z",
+        "seconds": 1,
+        "load": 0.1,
+    }
+    about |= {"processor": "x", "cores": 2, "kernel": "6.1", "command": ROWS["C1"].command, "figures": {"seeds": 5, "IDs": 7}, "exit": 0}
+    return about | changes
+
+
+def test_an_edited_or_removed_record_is_named(tmp_path):
+    for seconds in range(3):
+        records.append(a_record(seconds=seconds), tmp_path)
+    file = tmp_path / "runs.jsonl"
+    good = file.read_text()
+    assert len(records.read(tmp_path)["C1"]) == 3
+    for bad in (good.replace('"IDs": 7', '"IDs": 8', 1), "".join(good.splitlines(keepends=True)[1:])):
+        file.write_text(bad)
+        with pytest.raises(records.Fault, match=r"^C1 \(runs.jsonl:1\): the record was edited, or one before it was removed"):
+            records.read(tmp_path)
+    file.write_text(good.replace('"seconds"', '"time"', 1))
+    with pytest.raises(records.Fault, match=r"^C1 \(runs.jsonl:1\): missing fields \['seconds'\], unknown fields \['time'\]"):
+        records.read(tmp_path)
+
+
+def test_an_edited_page_or_record_changes_the_page():
+    runs = {"C3": [a_record(row="C3", figures={"seeds": 400, "trace lines": 9}, lists={"hash": [["400", "12ab"]]})]}
+    text = page.make(runs)
+    assert "| simulation | 400 | 9 | `12ab` |" in text and "C1: not run yet." in text
+    runs["C3"][0]["figures"]["trace lines"] = 10
+    assert page.make(runs) != text
+
+
+@pytest.mark.parametrize(
+    "commit, why",
+    [("HEAD", None), ("0123456789" * 4, LookupError)],
+)
+def test_ancestors_differ_from_others(commit, why):
+    head = records.git("rev-parse", "HEAD")
+    if head is None:
+        pytest.skip("git has no history here")
+    record = a_record(commit=head if commit == "HEAD" else commit, product=records.product("HEAD"))
+    if why:
+        with pytest.raises(why, match="does not have 012345678901"):
+            records.ancestry(record)
+        return
+    assert records.ancestry(record) is None
+    assert "has another hash" in records.ancestry(record | {"product": "0" * 16})
+    orphan = records.git("-c", "user.name=a", "-c", "user.email=b", "commit-tree", "HEAD^{tree}", "-m", "an orphan")
+    assert "is not an ancestor" in records.ancestry(record | {"commit": orphan})
+
+
+@pytest.mark.parametrize(
+    "command, why",
+    [
+        ("make no-such-target", "no target no-such-target"),
+        ("make test SUITE=no-such-suite", "suite no-such-suite is unknown"),
+        ("make test SUITE=lean K=x", "takes no K"),
+        ("make test SUITE=core K=" + "no_such_" + "test", "no test's name holds"),
+        ("cargo test -p frazil --test gone", "core/tests has no gone"),
+        ("cargo test -p gone", "crate gone is unknown"),
+        ("cargo test --profile gone -p frazil", "profile gone is unknown"),
+        ("cargo test -p frazil --lib -- no_such_" + "test_here", "no test's name holds"),
+        ("python3 tests/gone", "tests/gone does not exist"),
+        ("python3 tests/dossier gone", "no command gone"),
+        ("gone --now", "gone cannot be checked"),
+        ("make 'test", "the shell cannot read it"),
+    ],
+)
+def test_a_renamed_command_is_noticed(command, why):
+    with pytest.raises(records.Fault, match=why):
+        commands.check(command)
+
+
+@pytest.mark.parametrize(
+    "status, output, exit",
+    [
+        (0, "5 seeds: 7 stamps under 3 leases, 2 faults\ntest result: ok. 1 passed", rerun.CLEAN),
+        (101, "seed 4: duplicate on node 3: p1\n", rerun.BROKEN),
+        (101, "harness: 500 seeds reach too rarely: x\n", rerun.FAILED),
+        (0, "5 seeds: 7 stamps under 3 leases, 2 faults", rerun.FAILED),
+        (0, "test result: ok. 1 passed", rerun.FAILED),
+        (0, "", rerun.FAILED),
+    ],
+)
+def test_a_broken_claim_differs_from_a_failed_harness(status, output, exit):
+    assert rerun.judge(ROWS["C1"], status, output)[0] == exit
+
+
+def test_duplicates_break_the_claim():
+    output = "forks: 3 processes, 70 IDs, 2 faults, {} duplicates\nall: 0 duplicates"
+    assert rerun.judge(ROWS["C22"], 0, output.format(0))[:2] == (rerun.CLEAN, {"IDs": 70, "processes": 3, "faults": 2, "duplicates": 0})
+    assert rerun.judge(ROWS["C22"], 0, output.format(4))[0] == rerun.BROKEN
+
+
+def test_bare_figures_are_found():
+    assert source.bare_figures("12,299 IDs, and 95 % of them") == ["12,299", "95 %"]
+    assert source.bare_figures("UUID 7, one of 2, in `f(12)`, {C1.seeds}, 2026-11-30, 9bd267cc and A14") == []
+
+
+def test_a_single_repeated_id_is_counted(tmp_path):
+    one = attacks.Attack(tmp_path)
+    (one.ids / "1.ids").write_bytes(array.array("q", range(1000)).tobytes() + b"cut")
+    (one.ids / "2.ids").write_bytes(array.array("q", range(999, 2000)).tobytes())
+    assert one.count() == (2001, 1)
+
+
+def test_an_attack_that_attacks_nothing_fails(monkeypatch, capsys):
+    monkeypatch.setattr(attacks, "LIBRARY", ROOT / "README.md")
+    assert attacks.main(0.5, "kills") == rerun.FAILED
+    monkeypatch.setattr(attacks, "LIBRARY", ROOT / "gone")
+    assert attacks.main(1) == rerun.FAILED
+    said = capsys.readouterr().err
+    assert "kills: only 0 IDs and 0 faults, which attacks nothing" in said and "gone does not exist" in said
