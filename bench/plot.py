@@ -67,7 +67,7 @@ class Chart(Picture):
         if not narrow:
             # A letter has 7 of the picture's units, and a bold one 7.6.
             self.left += max(len(text) * (7.6 if kind == "frazil" else 7) for _, bars in groups for kind, text, _, _ in bars)
-        # A bar's figure stands after it.
+        # A bar's figure is to its right.
         self.most = self.right - self.left - 52
         self.y = 44 + 24 * (narrow and bool(groups[0][0]))
         height = self.y + sum(head * bool(name) + row * len(bars) for name, bars in groups)

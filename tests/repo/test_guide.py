@@ -236,7 +236,18 @@ def test_the_site_builds(built_site):
         assert re.search(rf'href="../../_images/{name}"><img[^>]* class="pictures only-{scheme}"', example), "each theme has its picture"
     assert (site / "_images/board_dark.png").exists()
     assert 'id="c.frazil_snowflake_open"' in (site / "site/c.html").read_text()
-    assert "Opens the generator" in (site / "site/node.html").read_text()
+    node = (site / "site/node.html").read_text()
+    assert "Opens the generator" in node and node.count("discardAsync</strong>") == 1, "a member is described at one class"
     assert index.count("toctree-l1") == start.count("toctree-l1"), "the contents are beside the text, and not also in it"
     assert re.search(r'<meta [^>]*content="64-bit IDs that sort by time', index), "a page has a description"
     assert "favicon.svg" in index and "_static/social.png" in index and "copybutton.js" in index
+
+
+def test_a_phone_gets_narrow_pictures_and_cards(built_site):
+    speed, guarantees = ((built_site / f"{page}.html").read_text() for page in ("speed", "guarantees"))
+    shown = re.findall(r'srcset="(_images/\w+_narrow\.svg)"', speed)
+    assert len(shown) == len(re.findall(r'<img [^>]*class="speed"', speed)) > 5, "each plot has a narrow form"
+    assert all((built_site / path).exists() for path in shown)
+    assert '<td data-column="as long as">' in guarantees
+    # A row whose first cell is empty has the name of the row above.
+    assert '<p class="again">PostgreSQL</p>' in guarantees

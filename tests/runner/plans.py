@@ -93,7 +93,7 @@ def bench(quick: bool) -> Plan:
         Job(title, (f"bench/{name}/run.sh",), env=env | {"FRAZIL_BENCH_JSON": str(folder / f"{name}.json")})
         for name, title in BENCHMARKS.items()
     ]
-    plots = ("build/bench-python/bin/python", "bench/plot.py", "build/bench", "build/bench")
+    plots = ("python3", "bench/plot.py", "build/bench", "build/bench")
     return steps(setup("bench"), *jobs, Job("Plots", plots))
 
 
