@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[0:1] = [str(ROOT / "tests"), str(ROOT / "tests/mutants")]
+sys.path[:0] = [str(ROOT / "tests/mutants"), str(ROOT / "tests")]
 import run
 import switched
 

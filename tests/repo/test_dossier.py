@@ -4,6 +4,7 @@ import array
 import itertools
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
-from dossier import attacks, commands, page, records, rerun, source, supply
+from dossier import attacks, commands, page, planted, records, rerun, source, supply
 
 ROWS = source.rows()
 HISTORY = source.load("history")
@@ -225,3 +226,10 @@ def test_an_attack_that_attacks_nothing_fails(monkeypatch, capsys):
     assert attacks.main(1) == rerun.FAILED
     said = capsys.readouterr().err
     assert "kills: only 0 IDs and 0 faults, which attacks nothing" in said and "gone does not exist" in said
+
+
+def test_the_bugs_that_the_attacks_must_find_fit_the_code(tmp_path):
+    """Finds a change of the code early. Otherwise only the soak would find it, after a build."""
+    sources = [shutil.copytree(ROOT / source, tmp_path / source) for source in planted.run.SOURCES]
+    planted.switched.plant(sources, planted.bugs())
+    assert set(planted.FINDS.values()) <= {kind.name for kind in attacks.ATTACKS}
