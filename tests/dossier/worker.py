@@ -25,7 +25,7 @@ class Library:
         self.calls.frazil_last_error.restype = ctypes.c_char_p
         self.calls.frazil_error_name.restype = ctypes.c_char_p
         self.buffer = (ctypes.c_int64 * BATCH)()
-        self.ids = ctypes.c_void_p()
+        self.ids, self.turn = ctypes.c_void_p(), 0
         while status := self.calls.frazil_snowflake_open(spec.encode(), ctypes.byref(self.ids)):
             error = self.name(status)
             print(error, flush=True)
@@ -38,9 +38,17 @@ class Library:
 
     def mint(self, file):
         """Mints a batch, and writes it down. Returns the error's name, or None."""
-        if status := self.calls.frazil_snowflake_batch(self.ids, self.buffer, ctypes.c_size_t(BATCH)):
+        self.turn += 1
+        if self.turn % 2:
+            # One by one, which takes another path through the library than a batch.
+            status = self.calls.frazil_snowflake_next(self.ids, self.buffer)
+            count = 1
+        else:
+            status = self.calls.frazil_snowflake_batch(self.ids, self.buffer, ctypes.c_size_t(BATCH))
+            count = BATCH
+        if status:
             return self.name(status)
-        file.write(array.array("q", self.buffer).tobytes())
+        file.write(array.array("q", self.buffer[:count]).tobytes())
         return None
 
 
