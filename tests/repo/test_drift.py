@@ -86,7 +86,7 @@ def test_the_header_is_what_cbindgen_generates():
 
 @pytest.mark.parametrize(
     "crate",
-    sorted(path.parent for folder in ("bench", "trial") for path in (ROOT / folder).rglob("Cargo.lock")),
+    sorted(path.parent for folder in ("bench", "fuzz", "trial") for path in (ROOT / folder).rglob("Cargo.lock")),
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_a_crate_beside_the_workspace_has_a_true_lock_file(crate):
