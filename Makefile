@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script. tests/run.py runs one target at a time in a checkout, and ends everything with it.
-.PHONY: help demo demo-server example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check dossier evidence test try-to-break bench bench-quick frameworks guide soak package rehearse platforms install uninstall lint fmt generate
+.PHONY: help demo demo-server example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check dossier evidence test try-to-break bench bench-quick trial fuzz frameworks guide soak package rehearse platforms install uninstall lint fmt generate
 # Without Python, setup.sh installs it, or names what is missing.
 run = command -v python3 >/dev/null || scripts/setup.sh --check && exec python3 tests/run.py
 PREFIX ?= /usr/local
@@ -42,6 +42,12 @@ bench: ## ns per ID beside floors and peers, the service level, and frazil-serve
 
 bench-quick: ## the same within two minutes, once it is built: not a release's build, fewer rounds
 	@$(run) bench --quick
+
+trial: ## frazil and other libraries under forks, kills and wrong clocks: docs/trial.md
+	@$(run) trial
+
+fuzz: ## random input for the readers, MINUTES=5 for each target; needs Rust's nightly toolchain: fuzz/README.md
+	@fuzz/run.sh "$${MINUTES:-5}"
 
 frameworks: ## the adapters with the oldest frameworks that they support, every application of examples/, frazil-server's clients
 	@$(run) frameworks

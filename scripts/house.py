@@ -51,7 +51,7 @@ PRIVATE_WORDS = re.compile(
 )
 PROSE = ("rs", "py", "pyi", "js", "mjs", "ts", "sh", "h", "hpp", "c", "cpp", "md")
 NO_PROSE = re.compile(r"zh-CN|\.ja\.|CHANGELOG|THIRD|LICENSE|generated|/proto/|scripts/house\.py")
-TEST_FILES = re.compile(r"(^|/)(tests?|bench|benches|demo|examples|fuzz)(/|\.)|simulation|suite|_test")
+TEST_FILES = re.compile(r"(^|/)(tests?|bench|benches|trial|demo|examples|fuzz)(/|\.)|simulation|suite|_test")
 USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.MULTILINE)
 INNER_PATH = re.compile(r"(?<!:)\b\w+(?:::\w+)+")
 

@@ -4,7 +4,7 @@
 tests/run.py test                # every suite
 tests/run.py test SUITE [K]      # one suite, or those of its tests whose names hold K
 tests/run.py check | frameworks | soak
-tests/run.py demo | demo-server | example NAME | bench [--quick] | package | rehearse
+tests/run.py demo | demo-server | example NAME | bench [--quick] | trial | package | rehearse
 tests/run.py --list [PLAN]       # the suites: of all plans, or of test, check, frameworks, soak,
                                  # and of CI on each change (ci) and at night (night)
 tests/run.py --json PLAN         # their names, for a workflow
@@ -25,7 +25,7 @@ from runner.processes import Interrupted
 from runner.session import ROOT, Session
 
 WHOLE = ("test", "check", "frameworks", "soak")
-STEPS = {"demo": plans.demo, "demo-server": plans.demo_server, "package": plans.package, "rehearse": plans.rehearse}
+STEPS = {"demo": plans.demo, "demo-server": plans.demo_server, "trial": plans.trial, "package": plans.package, "rehearse": plans.rehearse}
 
 
 class UsageError(Exception):

@@ -93,6 +93,7 @@ SEARCHED = {
     "start": "install installation tutorial getting started",
     "stores": "lease leases database redis postgres mysql etcd zookeeper",
     "stores#how-long-a-start-takes": "66 s 66s slow start first start waits redis startup",
+    "trial": "snowflake libraries comparison test duplicates npm pypi crates sonyflake tsid flake-idgen",
     "waits": "timeout cancel block hang async",
 }
 

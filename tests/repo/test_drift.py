@@ -85,7 +85,9 @@ def test_the_header_is_what_cbindgen_generates():
 
 
 @pytest.mark.parametrize(
-    "crate", sorted(path.parent for path in (ROOT / "bench").rglob("Cargo.lock")), ids=lambda path: str(path.relative_to(ROOT))
+    "crate",
+    sorted(path.parent for folder in ("bench", "fuzz", "trial") for path in (ROOT / folder).rglob("Cargo.lock")),
+    ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_a_crate_beside_the_workspace_has_a_current_lock_file(crate):
     """Cargo updates the workspace's own lock file. The benches do not build with an outdated one once the core has another dependency."""

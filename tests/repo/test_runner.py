@@ -394,7 +394,14 @@ def test_every_suite_can_be_started():
         assert not suite.select or any("K" in word for word in jobs[1].command) and jobs[1].pattern == "K"
         for job in jobs:
             assert_is_there(job)
-    for plan in (plans.demo(), plans.demo_server(), plans.package(), plans.rehearse(), *map(plans.example, os.listdir(ROOT / "examples"))):
+    for plan in (
+        plans.demo(),
+        plans.demo_server(),
+        plans.trial(),
+        plans.package(),
+        plans.rehearse(),
+        *map(plans.example, os.listdir(ROOT / "examples")),
+    ):
         assert isinstance(plan, Plan) and plan.live
         for job in plan.jobs:
             assert_is_there(job)

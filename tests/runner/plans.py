@@ -97,6 +97,16 @@ def bench(quick: bool) -> Plan:
     return steps(setup("bench"), *jobs, Job("Plots", plots))
 
 
+def trial() -> Plan:
+    """Returns the trials of frazil and other libraries. They replace the records in trial/results.jsonl, and docs/trial.md."""
+    return steps(
+        setup("bench"),
+        Job("Building the wheel for Python", ("python/build.sh", "--lean")),
+        Job("Building the addon for Node", ("node/build.sh", "--lean")),
+        Job("The trials, which take half an hour", ("trial/run.sh",)),
+    )
+
+
 def package() -> Plan:
     """Returns the build of this machine's release artefacts, and their tests in clean environments."""
     tests = Job("Installed and run in clean environments", (*PYTEST, "-rs", "tests/package"), env={"FRAZIL_PACKAGES": "build/package"})
