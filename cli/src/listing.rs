@@ -1,7 +1,7 @@
 //! The content of a namespace, as text and as JSON.
 
 use super::screen::{Screen, Stop, Table, plain, wrapped};
-use frazil::admin::lease::{Meta, Purpose, Slot, Tenure, newer_format};
+use frazil::admin::lease::{Meta, Phase, Purpose, Slot, Tenure, is_newer};
 use frazil::admin::store::Loaded;
 use frazil::admin::{LayoutBits, PRESETS, show_duration};
 use frazil::bindings::show_instant;
@@ -61,13 +61,22 @@ impl Listing {
     pub(super) fn new(store: String, namespace: String, loaded: Loaded, machine_ms: i64) -> Self {
         let Loaded { meta, server, time_ms, mut slots, .. } = loaded;
         slots.sort_unstable();
+        let now_ms = time_ms.unwrap_or(machine_ms);
         let meta = meta.map(|text| {
-            let parsed = Meta::parse(&text).ok();
+            let parsed = Meta::parse(&text).ok().map(|meta| meta.at(now_ms));
             (text, parsed)
         });
+        if let Some((_, Some(meta))) = &meta {
+            slots = meta.slots(&slots).map(|(node, text)| (node, text.clone())).collect();
+        }
         let purpose = meta.as_ref().and_then(|(_, meta)| Purpose::parse(&meta.as_ref()?.layout).ok());
         let rows = slots.into_iter().map(|(node, text)| SlotRow::new(node, text, purpose.as_ref())).collect();
-        Listing { store, namespace, now_ms: time_ms.unwrap_or(machine_ms), has_clock: time_ms.is_some(), server, meta, purpose, rows }
+        Listing { store, namespace, now_ms, has_clock: time_ms.is_some(), server, meta, purpose, rows }
+    }
+
+    /// The time of the listing (Unix ms).
+    pub(super) fn now_ms(&self) -> i64 {
+        self.now_ms
     }
 
     /// The store's time (Unix ms), if it has a clock.
@@ -118,7 +127,7 @@ impl Listing {
     pub(super) fn json(&self) -> Value {
         let Summary { ahead, passed, counted, unreadable, named, nodes } = self.summary();
         let meta = self.meta.as_ref().map(|(text, meta)| match meta {
-            None => json!({ "state": unreadable_state(text), "text": text }),
+            None => json!({ "state": unreadable_state(text, false), "text": text }),
             Some(meta) => json!({
                 "layout": meta.layout,
                 "nonce": format!("{:016x}", meta.nonce),
@@ -126,6 +135,13 @@ impl Listing {
                 "window_ms": meta.window_ms,
                 "allowance_ms": meta.allowance_ms,
                 "server": meta.server,
+                "era": meta.era,
+                "from": (meta.from_ms != 0).then(|| show_instant(meta.from_ms)),
+                "change": meta.plan.as_ref().map(|plan| json!({
+                    "phase": plan.phase.name(),
+                    "at": (plan.phase != Phase::Closing).then(|| show_instant(plan.at_ms)),
+                    "layout": plan.layout,
+                })),
             }),
         });
         let known = self.purpose.is_some();
@@ -167,7 +183,9 @@ impl SlotRow {
     fn json(&self, now_ms: i64, window_ms: i64) -> Value {
         let fields: Map<_, _> = self.fields.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         match &self.content {
-            SlotContent::Unreadable(text) => json!({ "node": self.node, "fields": fields, "state": unreadable_state(text), "text": text }),
+            SlotContent::Unreadable(text) => {
+                json!({ "node": self.node, "fields": fields, "state": unreadable_state(text, true), "text": text })
+            }
             SlotContent::Slot(slot @ Slot { tenure: Tenure::Count, .. }, _) => json!({
                 "node": self.node,
                 "fields": fields,
@@ -204,7 +222,7 @@ impl SlotRow {
         let fields: Vec<_> = self.fields.iter().map(|(name, number)| format!("{name}={}", value(number))).collect();
         let mut cells = vec![self.node.to_string(), fields.join(" ")];
         match &self.content {
-            SlotContent::Unreadable(text) => cells.extend([unreadable_state(text).to_owned(), plain(text)]),
+            SlotContent::Unreadable(text) => cells.extend([unreadable_state(text, true).to_owned(), plain(text)]),
             SlotContent::Slot(slot, end_ms) => {
                 let (bound, distance) = match (slot.tenure, end_ms) {
                     (Tenure::Count, _) => (format!("{} given out", slot.bound), String::new()),
@@ -229,11 +247,18 @@ impl Listing {
         let mut facts = vec![("store", self.store.clone()), ("namespace", self.namespace.clone())];
         match &self.meta {
             None => facts.push(("incarnation", "none, because the namespace's record is missing".to_owned())),
-            Some((text, None)) => facts.push(("incarnation", format!("{}: {}", unreadable_state(text), plain(text)))),
+            Some((text, None)) => facts.push(("incarnation", format!("{}: {}", unreadable_state(text, false), plain(text)))),
             Some((_, Some(meta))) => {
                 let preset = PRESETS.iter().find(|preset| preset.layout == meta.layout);
                 let name = preset.map_or_else(String::new, |preset| format!("{}: ", preset.name));
                 facts.push(("layout", format!("{name}{}", plain(&meta.layout))));
+                if meta.era > 0 {
+                    facts.push(("changed", format!("at {} to this layout", show_instant(meta.from_ms))));
+                }
+                if let Some(plan) = &meta.plan {
+                    let at = if plan.phase == Phase::Closing { String::new() } else { format!(" at {}", show_instant(plan.at_ms)) };
+                    facts.push(("change", format!("{}{at}: {}", plan.phase.name(), plain(&plan.layout))));
+                }
                 let since = if meta.since_ms == 0 { "the beginning".to_owned() } else { show_instant(meta.since_ms) };
                 let (window, allowance) = (show_duration(meta.window_ms), show_duration(meta.allowance_ms));
                 facts.push(("incarnation", format!("{:016x} since {since}; window {window}, allowance {allowance}", meta.nonce)));
@@ -270,8 +295,8 @@ impl Listing {
     }
 }
 
-fn unreadable_state(text: &str) -> &'static str {
-    if newer_format(text).is_some() { "newer" } else { "corrupt" }
+fn unreadable_state(text: &str, is_slot: bool) -> &'static str {
+    if is_newer(text, is_slot) { "newer" } else { "corrupt" }
 }
 
 /// Describes the distance of an instant from now.

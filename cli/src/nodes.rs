@@ -3,10 +3,10 @@
 use super::connection::Connection;
 use super::listing::Listing;
 use super::screen::{Screen, Stop, Table, plain};
-use frazil::admin::lease::{Contract, Meta, Overlap, accept, begin, first_wait, set_back};
+use frazil::admin::lease::{Change, Contract, Meta, Next, Overlap, Purpose, accept, begin, first_wait, set_back};
 use frazil::admin::store::{Address, Loaded, Pages, Store, Swap, Swapped, Which};
-use frazil::admin::{NodeSource, check_namespace, plan, system_ms};
-use frazil::bindings::show_instant;
+use frazil::admin::{NodeSource, check_namespace, of_layout, plan, show_duration, system_ms};
+use frazil::bindings::{parse_instant, show_instant};
 use frazil::{Error, ErrorKind, Result, Spec};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// The limit of memory for the records of a namespace, enough for a few million node numbers.
 const ROOM: usize = 1 << 30;
+/// The pause before a step while another command changes the layout, or after a call that failed.
+const PAUSE: Duration = Duration::from_millis(500);
 /// The number of attempts at a write when other processes write in between.
 const ATTEMPTS: usize = 5;
 
@@ -133,6 +135,77 @@ impl<'a> Namespace<'a> {
             Some(swap) if self.swap(&swap)? => Ok("begun: the first process that starts does not wait\n".to_owned()),
             _ => Err(at(Error::new(ErrorKind::Conflict, "another process has just begun the namespace"))),
         }
+    }
+
+    /// Changes the layout, or cancels the change, and returns a text with the moment.
+    ///
+    /// # Errors
+    /// Those of the layout and of [`Change`]; `STORE_*`.
+    pub(super) fn change_layout(&mut self, layout: &str, at: Option<&str>, cancels: bool) -> Result<String> {
+        let context = self.context();
+        let layout = of_layout(layout)?.0;
+        let at_ms = at.map(|at| parse_instant("at", at)).transpose()?;
+        let before = self.connection.load(self.name, Which::One(0))?.meta;
+        let mut change = Change::new(layout, at_ms, cancels, fastrand::u64(..));
+        let (mut next, mut failures) = (Next::Load(Which::Page(0)), 0);
+        loop {
+            let made = match next {
+                Next::Load(which) => match self.connection.load(self.name, which) {
+                    Ok(page) => change.loaded(page, system_ms(), ROOM).map_err(&context).map(Ok)?,
+                    Err(error) => Err(error),
+                },
+                Next::Swap(swap) => self.connection.swap(self.name, &swap).map(|_| Next::Load(Which::Page(0))),
+                Next::Rest => {
+                    std::thread::sleep(PAUSE);
+                    Ok(Next::Load(Which::Page(0)))
+                }
+                Next::Changed(0) => return Ok("the namespace has this layout\n".to_owned()),
+                Next::Changed(at_ms) => return Ok(format!("changed at {}\n", show_instant(at_ms))),
+                Next::Cancelled => return Ok("cancelled: the namespace keeps its layout\n".to_owned()),
+                Next::Planned(at_ms, gap_ms) => return Ok(self.planned(before.as_deref(), at_ms, gap_ms)),
+            };
+            next = match made {
+                Ok(next) => next,
+                // The outcome of a write is unknown, and the next step reads it.
+                Err(error) if failures == ATTEMPTS => {
+                    let why = format!("{error}; run the same command again: until then, the namespace may be closed");
+                    return Err(Error::new(error.kind(), why));
+                }
+                Err(_) => {
+                    failures += 1;
+                    std::thread::sleep(PAUSE);
+                    if let Ok(connection) = Connection::open(&self.given, true, false) {
+                        self.connection = connection;
+                    }
+                    Next::Load(Which::Page(0))
+                }
+            };
+        }
+    }
+
+    /// Describes a planned change, and what has to be stopped before it.
+    fn planned(&mut self, before: Option<&str>, at_ms: i64, gap_ms: i64) -> String {
+        let at = show_instant(at_ms);
+        let gap = if gap_ms == 0 { String::new() } else { format!(" (from {} on)", show_duration(gap_ms.unsigned_abs())) };
+        let mut text = format!(
+            "planned: IDs of the old layout end at {at}, and IDs of the new one begin then{gap}\n\
+             Programs with the new layout can start now; they issue their first ID at that moment. Until a few seconds before it, --cancel ends the plan.\n\
+             Stop before it what knows no moment: fixed node numbers, lease=disposable, and SQL functions of the old layout.\n"
+        );
+        let layout = |text: &str| Purpose::parse(&Meta::parse(text).ok()?.layout).ok();
+        let old = before.and_then(layout);
+        for name in self.connection.store.as_mut().and_then(|store| store.namespaces().ok()).unwrap_or_default() {
+            let Ok(Some(meta)) = self.connection.load(&name, Which::One(0)).map(|loaded| loaded.meta) else { continue };
+            if name != self.name
+                && let (Some(old), Some(other)) = (&old, layout(&meta))
+                && other.layout == old.layout
+            {
+                let kind = if other.disposable.is_some() { "disposable node numbers" } else { "node numbers" };
+                let _ =
+                    writeln!(text, "The namespace {name} of the store has {kind} of the same layout, which this change does not concern.");
+            }
+        }
+        text
     }
 
     /// Releases numbers that are held until long after the start of the incarnation, and returns a text with them.

@@ -254,7 +254,7 @@ MUTANTS = [
         "the longest window is not kept in the meta record",
         "            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));\n",
         (
-            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, clock: loaded.time_ms.is_some(), has_lost_writes: false });\n"
+            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, era, clock: loaded.time_ms.is_some(), has_lost_writes: false });\n"
             "            return Ok(None);\n"
         ),
     ),
@@ -263,6 +263,44 @@ MUTANTS = [
         "            self.held.iter_mut().for_each(|held| held.shaken = true);\n",
         "",
     ),
+    ("a namespace that is closed for a change of its layout fences no renewal", "        if era.is_closed {\n", "        if era.is_closed && era.number > 1 << 20 {\n"),
+    (
+        "the moment of a change is not above all bounds",
+        [
+            ("(now_ms + reach_ms + BEGINNING_MS).max(meta.from_ms + tick_ms)", "(now_ms + reach_ms.min(4_000) + 100).max(meta.from_ms + tick_ms)"),
+            ("            least_ms = least_ms.max(end_ms);\n", ""),
+        ],
+    ),
+    (
+        "the moment of a change is only above the bounds that the store still has",
+        "(now_ms + reach_ms + BEGINNING_MS).max(meta.from_ms + tick_ms)",
+        "(now_ms + reach_ms.min(4_000) + 100).max(meta.from_ms + tick_ms)",
+    ),
+    (
+        "the moment of a change is not above released numbers",
+        "            least_ms = least_ms.max(end_ms);\n",
+        "            least_ms = if slot.tenure == super::record::Tenure::Free { least_ms } else { least_ms.max(end_ms) };\n",
+    ),
+    ("a lease of the new layout begins before the moment", ".max(floor).max(era.first_tick(layout)) << bits", ".max(floor) << bits"),
+    (
+        "a lease of the old layout is extended beyond the moment",
+        "self.terms.layout.last_tick().min(self.era().end_tick(&self.terms.layout).saturating_sub(1))",
+        "self.terms.layout.last_tick()",
+    ),
+    (
+        "a change is cancelled although numbers of the new layout are leased",
+        [
+            ("            Phase::Cancelling if has_later(meta, loaded) => {\n", "            Phase::Cancelling if has_later(meta, loaded) && now_ms < 0 => {\n"),
+            ("        if self.cancels && is_late {\n", "        if self.cancels && is_late && now_ms < 0 {\n"),
+            ("Phase::Cancelling => Ok(write(loaded, meta, None, latest_ms(plan.at_ms)))", "Phase::Cancelling => Ok(write(loaded, meta, None, i64::MAX))"),
+        ],
+    ),
+    (
+        "a store that forgot a change is believed",
+        "meta.latest_era() < least || known.clock && !self.has_objected && self.is_beyond(meta)",
+        "meta.latest_era() > least && known.clock && !self.has_objected && self.is_beyond(meta)",
+    ),
+    ("an incarnation drops the plan of a change", "        Meta { layout, era, from_ms, plan, ..new }\n", "        Meta { layout, era, from_ms, plan: plan.filter(|_| era > 1 << 20), ..new }\n"),
     ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 

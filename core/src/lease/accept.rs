@@ -64,15 +64,22 @@ pub struct SetBack {
 /// Each number is released with the floor as its bound, and with a version that its holder takes for a loss. IDs with later stamps that
 /// were issued under the number may be issued again when their time comes. So only an operator can decide this.
 pub fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
-    let (Ok(Purpose { layout, .. }), Some(floor_ms)) = (Purpose::parse(&meta.layout), meta.begins_ms()) else { return Vec::new() };
+    let present = meta.clone().at(meta.since_ms);
+    let (Ok(Purpose { layout, .. }), Some(floor_ms)) = (Purpose::parse(&present.layout), present.begins_ms()) else { return Vec::new() };
     let Ok(floor) = layout.tick_of(floor_ms) else { return Vec::new() };
     let bits = layout.sequence().bits();
-    let far = loaded.slots.iter().filter_map(|(node, text)| {
-        let slot = Slot::parse(*node, text).ok().filter(|slot| slot.tenure != Tenure::Count && slot.bound >> bits > floor)?;
+    let far = present.slots(&loaded.slots).filter_map(|(node, text)| {
+        let slot = Slot::parse(node, text).ok().filter(|slot| slot.tenure != Tenure::Count && slot.bound >> bits > floor)?;
         let end_ms = layout.stamp_end_ms(slot.bound);
         let back = Slot { tenure: Tenure::Free, version: slot.version + 1, bound: floor << bits | layout.sequence().max(), ..slot };
-        let swap = Swap::at_any_time(Some(meta.to_string()), loaded.server.clone(), Key::Slot(*node), Some(text.clone()), back.to_string());
-        Some(SetBack { node: *node, holder: back.holder, end_ms, swap })
+        let swap = Swap::at_any_time(
+            Some(meta.to_string()),
+            loaded.server.clone(),
+            Key::Slot(present.key(node)),
+            Some(text.clone()),
+            back.to_string(),
+        );
+        Some(SetBack { node, holder: back.holder, end_ms, swap })
     });
     far.collect()
 }

@@ -9,11 +9,12 @@
 //! - `lease_task` is one lease. There the protocol, the generator (`shared`, `status`) and the waiting calls (`visit`) meet. `tasks` is the
 //!   other work of the thread, which fetches the ranges of tags.
 //! - `environment` has the parts that a simulation replaces: clocks, random numbers, threads. `root` holds the workers of this process.
-//! - `accept` is an operator's remedy after a store was replaced.
+//! - `accept` is an operator's remedy after a store was replaced, and `change` an operator's change of the layout.
 
 mod accept;
 mod calls;
 mod candidates;
+mod change;
 mod connection;
 mod contract;
 mod environment;
@@ -33,13 +34,14 @@ mod worker;
 mod workers;
 
 pub use accept::{accept, begin, first_wait, set_back};
+pub use change::{Change, Next};
 pub(crate) use connection::Connection;
 pub use contract::Contract;
 pub use contract::Purpose;
 pub(crate) use contract::Times;
 pub use overlap::Overlap;
 pub(crate) use protocol::nodes_command;
-pub use record::{Meta, Slot, Tenure, newer_format};
+pub use record::{Meta, Phase, Slot, Tenure, is_newer};
 pub use root::close_all;
 pub(crate) use root::{add_task, connections, open, release_node};
 pub use shared::Lease;

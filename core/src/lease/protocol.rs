@@ -40,12 +40,15 @@
 //! | cap | a bound is confirmed no further ahead of the store's clock than W + A |
 //! | floor | since + W + A + e: above all bounds that may be forgotten; no slot is taken before it |
 //! | shaken | of a lease: confirmed in an incarnation before the present one |
+//! | era | the time of one layout of the namespace, and the keys of its slots ([`change`]) |
 //! | disposable | of a number: it is never leased again, so its lease has no end; one slot counts the spent ones |
 //!
 //! This file has the states, and calls the other files. [`slot`] takes, extends and confirms one
 //! slot. [`incarnation`] has the store's identity, floor and cap. [`draw`] and [`choice`] find a
-//! number. [`clocks`] compares clocks. [`loss`] ends a lease whose record is gone.
+//! number. [`clocks`] compares clocks. [`loss`] ends a lease whose record is gone. [`change`] is the
+//! change of a layout.
 
+mod change;
 mod choice;
 mod clocks;
 mod draw;
@@ -55,11 +58,12 @@ mod mismatch;
 mod slot;
 mod terms;
 
+pub(super) use change::LEAD_MS;
 pub(crate) use loss::Loss;
 pub(crate) use mismatch::DISPOSABLE;
 pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};
 
-use super::record::{Meta, Slot, Tenure};
+use super::record::{ERA_KEYS, Meta, Slot, Tenure};
 use choice::LivenessCheck;
 use clocks::Survey;
 use draw::Look;
@@ -101,6 +105,13 @@ pub(crate) struct Protocol {
     loss: Option<Box<Loss>>,
     /// The highest bound that was ever confirmed to this holder.
     highest: u64,
+    /// The first key of the slots of the holder's era ([`change`]).
+    keys: u64,
+    /// The latest era that certainly began.
+    least: u64,
+    /// True if the incarnation that is being begun drops a moment that this holder's bound is beyond, and if one was begun.
+    objects: bool,
+    has_objected: bool,
     /// The node number that was released or lost last. Another one is preferred.
     avoided: Option<u64>,
     /// True once the store has refused a new record because it is full. Then only a number with a record is taken.
@@ -130,6 +141,8 @@ enum State {
     Idle,
     /// Looks for a slot.
     Seek,
+    /// Reads whether a namespace without a meta record had other layouts.
+    Vacancy,
     /// Writes the meta record: begins an incarnation, or raises W or A.
     Establish(Arc<Swap>),
     /// Writes a slot's first record.
@@ -162,6 +175,10 @@ impl Protocol {
             held: None,
             loss: None,
             highest: 0,
+            keys: 0,
+            least: 0,
+            objects: false,
+            has_objected: false,
             avoided: None,
             is_full: false,
             look: None,
@@ -255,8 +272,9 @@ impl Protocol {
 
     /// Makes the next renewal due now, because a caller waits for it.
     pub(crate) fn hurry(&mut self) {
+        let is_last = self.terms.disposable || self.is_last();
         match &mut self.state {
-            State::Hold { due } if !self.terms.disposable => *due = 0,
+            State::Hold { due } if !is_last => *due = 0,
             _ => {}
         }
     }
@@ -300,13 +318,17 @@ impl Protocol {
         self.asked = now.tick;
         match &self.state {
             State::Idle | State::Hold { .. } => Do::Rest(u64::MAX),
-            State::Seek => Do::Load(self.which()),
-            State::Survey(survey) => Do::Load(survey.which()),
-            State::Confirm(taking) => Do::Load(Which::One(match (taking, &self.held) {
+            State::Seek => {
+                let which = self.which();
+                Do::Load(self.keys(which))
+            }
+            State::Vacancy => Do::Load(Which::Page(ERA_KEYS)),
+            State::Survey(survey) => Do::Load(self.keys(survey.which())),
+            State::Confirm(taking) => Do::Load(self.keys(Which::One(match (taking, &self.held) {
                 (Some(taking), _) => taking.key,
                 (None, Some(held)) => held.grant.node,
                 (None, None) => unreachable!("only what is held or being taken is confirmed"),
-            })),
+            }))),
             State::Establish(swap) => Do::Swap(Arc::clone(swap)),
             State::Release(swap) => Do::Release(Arc::clone(swap)),
             State::Take(taking) => Do::Swap(Arc::clone(&taking.swap)),
@@ -325,7 +347,7 @@ impl Protocol {
         match (state, reply) {
             (State::Release(_), _) => {}
             (state, Err(error)) => self.unknown(state, error, now),
-            (state, Ok(Reply::Loaded(loaded))) => self.loaded(state, &loaded, now),
+            (state, Ok(Reply::Loaded(loaded))) => self.loaded(state, loaded, now),
             (state, Ok(Reply::Swapped(swapped))) => self.swapped(state, swapped, now),
             (_, Ok(Reply::Noted)) => unreachable!("a holder writes no notes"),
         }
@@ -357,11 +379,21 @@ impl Protocol {
         };
     }
 
-    fn loaded(&mut self, state: State, loaded: &Loaded, now: Now) {
+    fn loaded(&mut self, state: State, mut loaded: Loaded, now: Now) {
+        if !matches!(state, State::Vacancy) {
+            self.of_era(&mut loaded);
+        }
+        let loaded = &loaded;
         // This precedes `establish`, which may return early, because a lease whose record is replaced ends at once.
         let state = if self.is_replaced(loaded) { self.lose(loaded, now) } else { state };
         self.look_for_lost_writes(&state, loaded);
-        match self.establish(loaded, self.terms.layout.tick_start_ms(now.tick)) {
+        let established = match self.is_vacant(&state, loaded) {
+            Ok(false) => return,
+            Ok(true) => self.establish(loaded, self.terms.layout.tick_start_ms(now.tick)),
+            Err(error) => Err(error),
+        };
+        match established {
+            Ok(None) if !self.is_of_era() => return,
             Ok(None) => {}
             Ok(Some(swap)) => {
                 // A slot that was being taken is dropped, because it belongs to the previous incarnation.
@@ -370,8 +402,13 @@ impl Protocol {
             }
             Err(error) => {
                 let state = if self.is_forgotten(&state, loaded, &error) { self.lose(loaded, now) } else { state };
-                self.trouble = Some(error);
-                self.rest(now, self.terms.renew_ms);
+                // Only a closed namespace is refused so.
+                if error.kind() == ErrorKind::LeaseExhausted {
+                    self.await_change(error, now);
+                } else {
+                    self.trouble = Some(error);
+                    self.rest(now, self.terms.renew_ms);
+                }
                 self.state = match state {
                     State::Confirm(taking) => State::Confirm(taking),
                     _ => self.reread(),
@@ -399,6 +436,10 @@ impl Protocol {
                 Ok(())
             }
             State::Survey(survey) => self.survey(*survey, loaded, now),
+            State::Vacancy => {
+                self.state = State::Seek;
+                Ok(())
+            }
             _ => self.choose(loaded, now),
         };
         if let Err(error) = result {
@@ -415,6 +456,7 @@ impl Protocol {
         match (state, swapped) {
             (State::Establish(swap), swapped) => {
                 self.state = self.reread();
+                self.has_objected |= self.objects && swapped == Swapped::Done;
                 match swapped {
                     Swapped::Done if self.held.is_none() => self.turns.note(&swap.server),
                     Swapped::Done => {}
@@ -430,6 +472,9 @@ impl Protocol {
             (State::Take(taking), Swapped::OutOfTime(store_ms)) => {
                 self.state = State::Seek;
                 self.await_floor(store_ms);
+                if self.awaits.is_none() && self.begins_ms() > store_ms {
+                    self.await_moment();
+                }
                 // Either the previous bound has passed by this machine's clock but not by the store's, or the floor is ahead.
                 let wait_ms = u64::try_from(taking.swap.earliest_ms.saturating_sub(store_ms)).unwrap_or(0);
                 self.out_of_time(store_ms, wait_ms.min(self.terms.renew_ms), now);
@@ -456,7 +501,8 @@ impl Protocol {
         }
         // A store without a clock also shows the leases of others. If all numbers of the layout are candidates, the search reads these
         // leases anyway.
-        let has_page = !self.terms.clock && self.clear.is_none() && candidates.count() < self.terms.layout.nodes();
+        let has_clock = self.incarnation.as_ref().map_or(self.terms.clock, |incarnation| incarnation.clock);
+        let has_page = !has_clock && self.clear.is_none() && candidates.count() < self.terms.layout.nodes();
         self.look.get_or_insert_with(|| Look::first(candidates, has_page, &mut self.random)).which(candidates)
     }
 

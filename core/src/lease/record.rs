@@ -4,8 +4,17 @@
 //! 1 nonce=9f0c66e1d1a4b7f2 server= since=0 window=4001 allowance=3000 layout=time:41@1ms node:10 sequence:12 epoch:1735689600000
 //! 1 held token=51c3a4e2b8f00d17 version=42 bound=247823410003967 holder=shop-3:4711
 //! ```
+//! Once the layout was changed, or while it is changed, the first record has format 2 (in one line):
+//!
+//! ```text
+//! 2 nonce=9f0c66e1d1a4b7f2 server= since=0 window=4001 allowance=3000 era=1 from=1767225600000
+//!   layout=time:41@1ms node:8 sequence:14 epoch:1735689600000
+//!   planned=51c3a4e2b8f00d17 at=1798761600000 next=time:41@1ms node:12 sequence:10 epoch:1735689600000
+//! ```
 
+use crate::id::layout::Layout;
 use frazil_base::error::{Error, ErrorKind, Result, shown};
+use frazil_base::time::LAST_MS;
 use std::fmt;
 
 /// e: the largest difference between the clocks of two servers, in ms.
@@ -13,6 +22,13 @@ pub(super) const CLOCK_ERROR_MS: i64 = 1_000;
 
 /// The format of the records. Records of a newer format are refused.
 const FORMAT: &str = "1";
+/// The format of the meta record of a namespace whose layout was changed. Programs that do not know it stop at their bounds.
+const CHANGED: &str = "2";
+
+/// The limit of the number of eras.
+pub(super) const LAST_ERA: u64 = 1 << 20;
+/// The keys of an era's slots: the node numbers, above this multiple of the era's number.
+pub(super) const ERA_KEYS: u64 = 1 << 40;
 
 /// The record that all slots of a namespace share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +44,48 @@ pub struct Meta {
     pub window_ms: u64,
     /// The largest allowance of any process, in ms.
     pub allowance_ms: u64,
-    /// The use of the namespace: the layout's text and the kind of lease.
+    /// The use of the namespace in its era: the layout's text and the kind of lease.
     pub layout: String,
+    /// The number of the era: of the changes of the layout that were made.
+    pub era: u64,
+    /// The moment at which the era began (Unix ms); 0 for the first one.
+    pub from_ms: i64,
+    /// The change to the next era, if one was begun.
+    pub plan: Option<Plan>,
+}
+
+/// A change of the layout (`protocol/change.rs` has the argument).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub phase: Phase,
+    /// A random number of the operator's command that wrote this phase.
+    pub nonce: u64,
+    /// The moment at which the next era begins (Unix ms); 0 while the namespace is closing.
+    pub at_ms: i64,
+    /// The use of the namespace in the next era.
+    pub layout: String,
+}
+
+/// The phase of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// No process writes a slot, so that the operator can read all bounds.
+    Closing,
+    /// The moment is set.
+    Planned,
+    /// The moment is set, and no process takes a slot of the next era any more.
+    Cancelling,
+}
+
+impl Phase {
+    /// The word in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Closing => "closing",
+            Phase::Planned => "planned",
+            Phase::Cancelling => "cancelling",
+        }
+    }
 }
 
 /// The state of a node number in its slot's record.
@@ -71,11 +127,16 @@ pub struct Slot {
 
 impl fmt::Display for Meta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Meta { nonce, server, since_ms, window_ms, allowance_ms, layout } = self;
-        write!(
-            f,
-            "{FORMAT} nonce={nonce:016x} server={server} since={since_ms} window={window_ms} allowance={allowance_ms} layout={layout}"
-        )
+        let Meta { nonce, server, since_ms, window_ms, allowance_ms, layout, era, from_ms, plan } = self;
+        let changed = *era > 0 || plan.is_some();
+        let format = if changed { CHANGED } else { FORMAT };
+        write!(f, "{format} nonce={nonce:016x} server={server} since={since_ms} window={window_ms} allowance={allowance_ms} ")?;
+        if changed {
+            write!(f, "era={era} from={from_ms} ")?;
+        }
+        write!(f, "layout={layout}")?;
+        plan.iter()
+            .try_for_each(|Plan { phase, nonce, at_ms, layout }| write!(f, " {}={nonce:016x} at={at_ms} next={layout}", phase.name()))
     }
 }
 
@@ -87,7 +148,75 @@ impl fmt::Display for Slot {
     }
 }
 
+/// The part of a namespace's time in which a program may issue IDs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Era {
+    pub(crate) number: u64,
+    from_ms: i64,
+    /// The moment at which the next era begins, if it is planned.
+    pub(crate) until_ms: Option<i64>,
+    /// True while no slot of the era may be written.
+    pub(crate) is_closed: bool,
+}
+
+impl Era {
+    /// The first key of the era's slots.
+    pub(crate) fn keys(&self) -> u64 {
+        self.number * ERA_KEYS
+    }
+
+    /// The first tick of the era: the first one that begins at the moment or later.
+    pub(crate) fn first_tick(&self, layout: &Layout) -> u64 {
+        u64::try_from(self.from_ms - layout.epoch_ms()).map_or(0, |since_ms| layout.ticks(since_ms))
+    }
+
+    /// The tick after the last one of the era, which ends at the next moment or before.
+    pub(crate) fn end_tick(&self, layout: &Layout) -> u64 {
+        self.until_ms.map_or(u64::MAX, |ms| u64::try_from(ms - layout.epoch_ms()).map_or(0, |since_ms| since_ms / layout.tick_ms()))
+    }
+}
+
 impl Meta {
+    /// Returns the era of a program with this use of the namespace: the present one, or the next. `None` if both are of others.
+    pub(crate) fn era_of(&self, purpose: &str) -> Option<Era> {
+        let plan = self.plan.as_ref();
+        let is_closing = plan.is_some_and(|plan| plan.phase == Phase::Closing);
+        if self.layout == purpose {
+            let until_ms = plan.filter(|_| !is_closing).map(|plan| plan.at_ms);
+            return Some(Era { number: self.era, from_ms: self.from_ms, until_ms, is_closed: is_closing });
+        }
+        let next = plan.filter(|plan| plan.layout == purpose)?;
+        Some(Era { number: self.era + 1, from_ms: next.at_ms, until_ms: None, is_closed: next.phase != Phase::Planned })
+    }
+
+    /// The latest era in which a process may have a lease.
+    pub(crate) fn latest_era(&self) -> u64 {
+        self.era + u64::from(self.plan.as_ref().is_some_and(|plan| plan.phase != Phase::Closing))
+    }
+
+    /// Returns the record with the era that an instant (Unix ms) is in as the present one.
+    pub fn at(self, now_ms: i64) -> Self {
+        match self.plan {
+            Some(Plan { phase: Phase::Planned, at_ms, layout, .. }) if at_ms <= now_ms => {
+                Meta { layout, era: self.era + 1, from_ms: at_ms, plan: None, ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// The key of a slot of the present era.
+    pub(super) fn key(&self, node: u64) -> u64 {
+        self.era * ERA_KEYS + node
+    }
+
+    /// Selects the present era's slots, by node number.
+    pub fn slots<'a>(&self, slots: &'a [(u64, String)]) -> impl Iterator<Item = (u64, &'a String)> + use<'a> {
+        // A layout with more numbers than an era has keys cannot be changed.
+        let (first, count) = (self.era * ERA_KEYS, if self.era == 0 && self.plan.is_none() { u64::MAX } else { ERA_KEYS });
+        let of_era = move |key: u64| key.checked_sub(first).filter(|node| *node < count);
+        slots.iter().filter_map(move |(key, text)| of_era(*key).map(|node| (node, text)))
+    }
+
     /// The identity of an incarnation. The nonce alone is not enough, because copies of a process may draw the same nonce.
     pub(crate) fn identity(&self) -> (u64, &str, i64) {
         (self.nonce, &self.server, self.since_ms)
@@ -106,18 +235,34 @@ impl Meta {
     /// # Errors
     /// `STORE_CORRUPT`.
     pub fn parse(text: &str) -> Result<Self> {
+        let is_instant = |ms: &i64| (0..=LAST_MS).contains(ms);
         let read = || {
-            let mut rest = text.strip_prefix(FORMAT)?.strip_prefix(' ')?;
-            Some(Meta {
+            let (format, mut rest) = text.split_once(' ')?;
+            let changed = [FORMAT, CHANGED].iter().position(|known| *known == format)? == 1;
+            let mut meta = Meta {
                 nonce: u64::from_str_radix(word(&mut rest, "nonce=")?, 16).ok()?,
                 server: word(&mut rest, "server=")?.to_owned(),
                 since_ms: word(&mut rest, "since=")?.parse().ok()?,
                 window_ms: word(&mut rest, "window=")?.parse().ok()?,
                 allowance_ms: word(&mut rest, "allowance=")?.parse().ok()?,
+                era: if changed { word(&mut rest, "era=")?.parse().ok().filter(|era| *era < LAST_ERA)? } else { 0 },
+                from_ms: if changed { word(&mut rest, "from=")?.parse().ok().filter(is_instant)? } else { 0 },
                 layout: rest.strip_prefix("layout=")?.to_owned(),
-            })
+                plan: None,
+            };
+            if let Some((before, next)) = rest.rsplit_once(" next=").filter(|_| changed) {
+                let (before, at_ms) = before.rsplit_once(" at=")?;
+                let (layout, phase) = before.strip_prefix("layout=")?.rsplit_once(' ')?;
+                let (phase, nonce) = phase.split_once('=')?;
+                let phase = [Phase::Closing, Phase::Planned, Phase::Cancelling].into_iter().find(|known| known.name() == phase)?;
+                let (nonce, at_ms) = (u64::from_str_radix(nonce, 16).ok()?, at_ms.parse().ok().filter(is_instant)?);
+                meta.plan = Some(Plan { phase, nonce, at_ms, layout: next.to_owned() });
+                meta.layout = layout.to_owned();
+            }
+            // A later frazil may have added words, which this one would drop.
+            (!changed || meta.to_string() == text).then_some(meta)
         };
-        read().ok_or_else(|| unreadable("the namespace's record", text))
+        read().ok_or_else(|| unreadable("the namespace's record", text, CHANGED))
     }
 }
 
@@ -136,7 +281,7 @@ impl Slot {
                 holder: rest.strip_prefix("holder=")?.to_owned(),
             })
         };
-        read().ok_or_else(|| unreadable(&format!("the record of node number {node}"), text))
+        read().ok_or_else(|| unreadable(&format!("the record of node number {node}"), text, FORMAT))
     }
 }
 
@@ -147,16 +292,21 @@ fn word<'a>(rest: &mut &'a str, key: &str) -> Option<&'a str> {
     Some(value)
 }
 
-/// The number of a record's format, if it is one of a newer frazil.
-pub fn newer_format(text: &str) -> Option<u32> {
+/// The number of a record's format, if it is one of a newer frazil. `newest` is the newest known one.
+fn newer(text: &str, newest: &str) -> Option<u32> {
     let format = text.split(' ').next().and_then(|word| word.parse::<u32>().ok());
-    format.filter(|format| format.to_string() != FORMAT)
+    format.filter(|format| ![FORMAT, newest].contains(&&*format.to_string()))
 }
 
-fn unreadable(what: &str, text: &str) -> Error {
-    let why = match newer_format(text) {
+/// Returns whether a newer frazil wrote the record of a slot, or of a namespace.
+pub fn is_newer(text: &str, is_slot: bool) -> bool {
+    newer(text, if is_slot { FORMAT } else { CHANGED }).is_some()
+}
+
+fn unreadable(what: &str, text: &str, newest: &str) -> Error {
+    let why = match newer(text, newest) {
         Some(format) => {
-            format!("{what} has format {format}, written by a newer frazil; this one reads format {FORMAT}")
+            format!("{what} has format {format}, written by a newer frazil; this one reads format {newest}")
         }
         _ => format!("{what} cannot be read: {}", shown(text)),
     };
@@ -176,8 +326,36 @@ mod tests {
             window_ms: 3,
             allowance_ms: 4,
             layout: "time:41@1ms a:1 b:2".to_owned(),
+            era: 0,
+            from_ms: 0,
+            plan: None,
         };
-        assert_eq!(Meta::parse(&meta.to_string()), Ok(meta));
+        assert_eq!(Meta::parse(&meta.to_string()), Ok(meta.clone()));
+        assert!(meta.to_string().starts_with("1 ") && !meta.to_string().contains("era="), "{meta}");
+        let changed = Meta { era: LAST_ERA - 1, from_ms: 7, ..meta.clone() };
+        assert_eq!(Meta::parse(&changed.to_string()), Ok(changed.clone()));
+        for phase in [Phase::Closing, Phase::Planned, Phase::Cancelling] {
+            let plan = Some(Plan { phase, nonce: 3, at_ms: LAST_MS, layout: "time:40@1ms c:3 lease=disposable given=c".to_owned() });
+            for before in [&meta, &changed] {
+                let meta = Meta { plan: plan.clone(), ..before.clone() };
+                assert_eq!(Meta::parse(&meta.to_string()), Ok(meta.clone()));
+                assert!(meta.to_string().starts_with("2 "), "a frazil that knows no eras does not read it: {meta}");
+                // A word of a later frazil is not dropped, and an era has a limit.
+                for (from, to) in [
+                    (" at=", " more=1 at="),
+                    ("layout=", "more=1 layout="),
+                    ("era=", "era=0"),
+                    ("planned=", "done="),
+                    ("at=", "at=-"),
+                    ("2 ", "1 "),
+                ] {
+                    let text = meta.to_string().replacen(from, to, 1);
+                    assert!(text == meta.to_string() || Meta::parse(&text) != Ok(meta.clone()), "{text}");
+                }
+            }
+        }
+        let far = Meta { era: LAST_ERA, ..changed };
+        assert_eq!(Meta::parse(&far.to_string()).unwrap_err().kind(), ErrorKind::StoreCorrupt);
         for tenure in [Tenure::Held, Tenure::Free, Tenure::Count] {
             let slot = Slot { tenure, token: 7, version: 1, bound: i64::MAX as u64, holder: "a b:1".to_owned() };
             assert_eq!(Slot::parse(3, &slot.to_string()), Ok(slot));
@@ -214,8 +392,11 @@ mod tests {
             assert!(!error.to_string().contains("newer"), "{text}: {error}");
             assert_eq!(Meta::parse(text).unwrap_err().kind(), ErrorKind::StoreCorrupt, "{text}");
         }
-        let newer = Slot::parse(3, &good.replacen('1', "2", 1)).unwrap_err();
-        assert_eq!(newer.kind(), ErrorKind::StoreCorrupt);
-        assert!(newer.to_string().contains("newer"), "{newer}");
+        let slot = Slot::parse(3, &good.replacen('1', "2", 1)).unwrap_err();
+        let meta = Meta::parse("3 nonce=1 server= since=0 window=1 allowance=1 layout=l").unwrap_err();
+        for (newer, reads) in [(slot, "reads format 1"), (meta, "reads format 2")] {
+            assert_eq!(newer.kind(), ErrorKind::StoreCorrupt);
+            assert!(newer.to_string().contains("newer") && newer.to_string().contains(reads), "{newer}");
+        }
     }
 }

@@ -49,6 +49,9 @@ impl Protocol {
             return self.count(loaded, now);
         }
         self.state = State::Seek;
+        if self.is_early(now) {
+            return Ok(());
+        }
         let Some(look) = self.look.take() else { return Ok(()) };
         if loaded.time_ms.is_none() && !self.is_right(loaded, &look, now)? {
             return Ok(());

@@ -8,7 +8,8 @@
 //! other had begun. A process that knows neither cannot notice this. It may take a slot before the
 //! others have looked.
 
-use super::super::record::Meta;
+use super::super::record::{Era, Meta};
+use super::change::closed;
 use super::{BEGINNING_MS, Protocol};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::time::{show_duration, show_instant};
@@ -19,6 +20,8 @@ use frazil_store::{Key, Loaded, Swap};
 pub(super) struct Incarnation {
     pub(super) text: String,
     pub(super) meta: Meta,
+    /// The holder's era.
+    pub(super) era: Era,
     /// True if the store has a clock.
     pub(super) clock: bool,
     /// True once a record was missing that had been confirmed in this incarnation.
@@ -46,11 +49,12 @@ impl Protocol {
             return Ok(Some(self.begin(loaded, None, since_ms)));
         };
         let meta = Meta::parse(text)?;
-        if let Some((what, remedy)) = self.terms.mismatch(&meta.layout, now_ms) {
-            return Err(Error::new(ErrorKind::LayoutMismatch, format!("{what}: {remedy}")));
+        let (is_older, era) = (self.is_older(&meta), meta.era_of(&self.terms.purpose));
+        if era.is_none() && !is_older {
+            return Err(self.terms.mismatch(&meta, now_ms));
         }
         let anew = self.incarnation.as_ref().is_some_and(|known| known.meta.identity() != meta.identity());
-        let went_back = !anew && self.incarnation.as_ref().is_some_and(|known| known.has_lost_writes);
+        let went_back = is_older || !anew && self.incarnation.as_ref().is_some_and(|known| known.has_lost_writes);
         if went_back || meta.server != loaded.server {
             let Some(time_ms) = loaded.time_ms else {
                 let how = match went_back {
@@ -60,6 +64,7 @@ impl Protocol {
                 return Err(changed(&format!("{how}; {}", self.terms.acceptance())));
             };
             self.turns.check(&meta.server, &loaded.server)?;
+            self.objects = self.is_beyond(&meta);
             return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
         }
         if anew {
@@ -72,8 +77,14 @@ impl Protocol {
                 _ => {}
             }
         }
+        let era = era.unwrap_or_default();
+        if era.is_closed {
+            return Err(closed(&self.terms.nodes));
+        }
+        let end_ms = self.terms.layout.tick_start_ms(era.end_tick(&self.terms.layout));
+        let is_over = now_ms >= end_ms || loaded.time_ms.is_some_and(|time_ms| time_ms >= end_ms);
         let longest = self.longest(Some(&meta));
-        if longest != (meta.window_ms, meta.allowance_ms) {
+        if longest != (meta.window_ms, meta.allowance_ms) && !is_over {
             let longer = Meta { window_ms: longest.0, allowance_ms: longest.1, ..meta };
             return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));
         }
@@ -84,15 +95,31 @@ impl Protocol {
             self.held.iter_mut().for_each(|held| held.shaken = true);
         }
         self.begun = None;
-        self.incarnation = Some(Incarnation { text: text.clone(), meta, clock: loaded.time_ms.is_some(), has_lost_writes: false });
-        Ok(None)
+        // A moment that has passed by the store's clock cannot be cancelled any more.
+        let has_ended = loaded.time_ms.is_some_and(|time_ms| time_ms >= end_ms);
+        let least = if anew && loaded.time_ms.is_none() { 0 } else { self.least };
+        self.least = least.max(meta.era + u64::from(has_ended));
+        let ended = is_over.then(|| self.terms.mismatch(&meta, end_ms.max(now_ms)));
+        self.incarnation = Some(Incarnation { text: text.clone(), meta, era, clock: loaded.time_ms.is_some(), has_lost_writes: false });
+        ended.map_or(Ok(None), Err)
     }
 
     /// The write that begins an incarnation in place of `old`.
     fn begin(&mut self, loaded: &Loaded, old: Option<&Meta>, since_ms: i64) -> Swap {
         let (window_ms, allowance_ms) = self.longest(old);
         let nonce = self.random.u64(..);
-        let meta = Meta { nonce, server: loaded.server.clone(), since_ms, window_ms, allowance_ms, layout: self.terms.purpose.clone() };
+        let new = Meta {
+            nonce,
+            server: loaded.server.clone(),
+            since_ms,
+            window_ms,
+            allowance_ms,
+            layout: self.terms.purpose.clone(),
+            era: 0,
+            from_ms: 0,
+            plan: None,
+        };
+        let meta = self.with_eras(new, old);
         let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };
         let swap = Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), meta.to_string(), latest_ms);
         self.begun = Some(Box::new(meta));
@@ -137,7 +164,8 @@ impl Protocol {
 
     /// The last tick of a window that begins at `tick`.
     pub(super) fn bound_tick(&self, tick: u64) -> u64 {
-        (tick + self.terms.layout.ticks(self.terms.window_ms).max(1)).min(self.terms.layout.last_tick())
+        let last_tick = self.terms.layout.last_tick().min(self.era().end_tick(&self.terms.layout).saturating_sub(1));
+        (tick + self.terms.layout.ticks(self.terms.window_ms).max(1)).min(last_tick)
     }
 
     /// W for the cap: in ticks, and with the whole of the bound's own tick.
@@ -164,6 +192,10 @@ impl Protocol {
 
 impl Incarnation {
     pub(super) fn swap(&self, key: Key, old: Option<String>, new: String) -> Swap {
+        let key = match key {
+            Key::Slot(node) => Key::Slot(self.era.keys() + node),
+            Key::Meta => Key::Meta,
+        };
         Swap::at_any_time(Some(self.text.clone()), self.meta.server.clone(), key, old, new)
     }
 }

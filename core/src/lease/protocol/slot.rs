@@ -39,6 +39,7 @@
 //! ahead.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
+use super::change::LEAD_MS;
 use super::incarnation::changed;
 use super::{BEGINNING_MS, Grant, Now, PARTS, Protocol, State};
 use frazil_base::error::{Error, ErrorKind, Result};
@@ -122,11 +123,15 @@ impl Protocol {
             );
             return Err(Error::new(ErrorKind::ClockSkew, why));
         }
-        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor) << bits;
+        let era = incarnation.era;
+        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor).max(era.first_tick(layout)) << bits;
         // The first stamp is above those that this process issued under another number, so that its IDs keep increasing.
         let own = if now.next == 0 { 0 } else { (((now.next - 1) >> bits) + 1) << bits };
         let first = begin.max(old.map_or(0, |(slot, _)| slot.bound + 1)).max(own);
         let bound_tick = self.bound_tick(now.tick.max(first >> bits));
+        if first >> bits >= era.end_tick(layout) {
+            return Err(self.terms.mismatch(&incarnation.meta, i64::MAX));
+        }
         if first >> bits > layout.last_tick() {
             let why = "the lease would begin after the layout's last tick";
             return Err(Error::new(ErrorKind::LayoutExpired, why));
@@ -142,7 +147,7 @@ impl Protocol {
         let mut swap = incarnation.swap(Key::Slot(node), old.map(|(_, text)| text.to_owned()), record.to_string());
         // Nothing is confirmed before the floor. So if this incarnation is lost too, an owner that
         // continues from a record before both losses has no successor yet (see `extension`).
-        swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN));
+        swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN)).max(self.begins_ms() - LEAD_MS);
         Ok(Taking { swap: Arc::new(swap), key: node, grant: Grant { node, token, first, bound, left: None } })
     }
 
@@ -175,6 +180,7 @@ impl Protocol {
         (self.trouble, self.watch, self.avoided, self.is_full) = (None, None, None, false);
         (self.look, self.lost, self.clear, self.turns) = (None, 0, None, Default::default());
         self.highest = self.highest.max(taking.grant.bound);
+        self.least = self.least.max(self.era().number);
         self.held = Some(Held {
             grant: taking.grant,
             version,
@@ -193,11 +199,16 @@ impl Protocol {
     /// together.
     fn next_renewal(&self, now: Now) -> u64 {
         let due = now.mono_ms + self.terms.renew_ms;
-        due - due % (self.terms.renew_ms / PARTS)
+        // The end of an era is noticed at once.
+        let left_ms = self.era().end_tick(&self.terms.layout).saturating_sub(now.tick).saturating_mul(self.terms.layout.tick_ms());
+        (due - due % (self.terms.renew_ms / PARTS)).min(now.mono_ms.saturating_add(left_ms))
     }
 
     /// Returns the first state of a renewal: the extension, or a survey before it.
     pub(super) fn renewal(&self, now: Now) -> State {
+        if now.tick >= self.era().end_tick(&self.terms.layout) {
+            return State::Confirm(None);
+        }
         if self.clock_jumped(now) { State::Survey(Box::default()) } else { self.extension(now) }
     }
 

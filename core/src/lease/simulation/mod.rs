@@ -33,10 +33,15 @@ use clocks::{Clocks, Simulated};
 use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
 
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 750;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// Every third run changes its layout.
+fn world_of(seed: u64, log: bool) -> World {
+    if seed % 3 == 2 { World::with_changes(seed, log) } else { World::new(seed, log) }
 }
 
 #[test]
@@ -45,7 +50,7 @@ fn no_stamp_is_minted_twice() {
     // violate.
     let lively = std::env::var_os("FRAZIL_ONLY_DUPLICATES").is_none();
     if let Some(seed) = number("FRAZIL_SEED") {
-        let mut world = World::new(seed, true);
+        let mut world = world_of(seed, true);
         let outcome = world.run(lively);
         println!("{}", world.log());
         println!("seed {seed}: {:?}", outcome.as_ref().unwrap_or_else(|why| panic!("seed {seed}: {why}")));
@@ -53,24 +58,26 @@ fn no_stamp_is_minted_twice() {
     }
     let seeds = number("FRAZIL_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
-    let [stamps, leases, reclaimed, copies, judged] = [(); 5].map(|()| AtomicU64::new(0));
+    let [stamps, leases, reclaimed, copies, planned, cancelled, judged] = [(); 7].map(|()| AtomicU64::new(0));
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds {
                 return;
             }
-            match World::new(seed, false).run(lively) {
+            match world_of(seed, false).run(lively) {
                 Ok(outcome) => {
                     stamps.fetch_add(outcome.stamps, Ordering::Relaxed);
                     leases.fetch_add(outcome.leases as u64, Ordering::Relaxed);
                     reclaimed.fetch_add(outcome.reclaimed, Ordering::Relaxed);
                     copies.fetch_add(outcome.copies, Ordering::Relaxed);
+                    planned.fetch_add(outcome.changes.0, Ordering::Relaxed);
+                    cancelled.fetch_add(outcome.changes.1, Ordering::Relaxed);
                     judged.fetch_add(u64::from(outcome.lively), Ordering::Relaxed);
                 }
                 Err(why) => {
                     next.store(seeds, Ordering::Relaxed);
-                    let mut world = World::new(seed, true);
+                    let mut world = world_of(seed, true);
                     let _ = world.run(lively);
                     panic!("{}\nseed {seed}: {why}", world.log());
                 }
@@ -86,11 +93,14 @@ fn no_stamp_is_minted_twice() {
         }
     });
     println!(
-        "{seeds} seeds: {} stamps under {} leases, {} slots written anew after a loss, {} copies of machines, {} runs judged for liveness",
+        "{seeds} seeds: {} stamps under {} leases, {} slots written anew after a loss, {} copies of machines, {} changes of the layout, \
+         {} cancelled, {} runs judged for liveness",
         stamps.into_inner(),
         leases.into_inner(),
         reclaimed.into_inner(),
         copies.into_inner(),
+        planned.into_inner(),
+        cancelled.into_inner(),
         judged.into_inner()
     );
 }

@@ -4,8 +4,10 @@
 mod begin;
 mod faults;
 mod judge;
+mod operator;
 
 pub(super) use judge::overlaps;
+use operator::Changes;
 
 use super::super::calls::StoreCall;
 use super::super::contract::{Contract, Times};
@@ -39,6 +41,7 @@ const REFUSALS: &[ErrorKind] = &[
     ErrorKind::LeaseExhausted,
     ErrorKind::Closed,
     ErrorKind::StoreUnreachable,
+    ErrorKind::LayoutMismatch,
 ];
 
 enum Event {
@@ -60,6 +63,13 @@ enum Event {
         reply: Result<Reply, Error>,
     },
     Fault,
+    /// A new command that changes the layout, and the next step of one.
+    Command,
+    Operate(usize),
+    /// A late write of a command.
+    Late(Box<Swap>),
+    /// The process is replaced by one with another layout.
+    Roll(usize),
     /// The next part of a story.
     Turn(Turn),
     /// The store answers again.
@@ -105,6 +115,8 @@ pub(super) struct Outcome {
     pub(super) reclaimed: u64,
     /// The number of copies of machines that were noticed.
     pub(super) copies: u64,
+    /// The numbers of changes of the layout that were planned, and that were cancelled.
+    pub(super) changes: (u64, u64),
     /// True if the run could be judged for liveness.
     pub(super) lively: bool,
 }
@@ -144,6 +156,8 @@ pub(super) struct World {
     lively: bool,
     /// True if a bound was further ahead than the store's clock allows.
     beyond_cap: bool,
+    /// The changes of the layout, if there are any.
+    changes: Option<Changes>,
     log: Option<Vec<String>>,
 }
 
@@ -162,6 +176,13 @@ impl World {
                 Event::Arrive { call, from, what, answers, until } => self.arrive(call, from, &what, answers, until),
                 Event::Reply { call, from, reply } => self.reply(call, from, reply),
                 Event::Fault => self.fault(),
+                Event::Command => self.command(),
+                Event::Operate(at) => self.operate(at),
+                Event::Late(swap) => {
+                    let swapped = self.store.swap(&swap, self.true_ms());
+                    self.note(|| format!("a late write of a command: {swapped:?}, {}", swap.new));
+                }
+                Event::Roll(at) => self.roll_one(at),
                 Event::Turn(turn) => self.turn(turn),
                 Event::Back => {
                     self.store.reachable = true;
@@ -177,11 +198,13 @@ impl World {
             }
         }
         self.no_duplicate()?;
+        self.eras_in_order()?;
         if lively {
             self.liveness()?;
         }
         let copies = self.processes.iter().map(|process| process.echoes.len() as u64).sum();
-        Ok(Outcome { stamps: self.stamps, leases: self.spans.len(), reclaimed: self.reclaimed, copies, lively: self.lively })
+        let changes = self.changes.as_ref().map_or((0, 0), |changes| (changes.planned, changes.cancelled));
+        Ok(Outcome { stamps: self.stamps, leases: self.spans.len(), reclaimed: self.reclaimed, copies, changes, lively: self.lively })
     }
 
     pub(super) fn log(&self) -> String {

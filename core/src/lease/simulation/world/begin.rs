@@ -75,6 +75,7 @@ impl World {
             calm: false,
             lively: true,
             beyond_cap: false,
+            changes: None,
             log: log.then(Vec::new),
             random,
         };

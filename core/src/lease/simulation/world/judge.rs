@@ -33,6 +33,9 @@ impl World {
         self.beyond_cap = poisoned && self.store.has_clock() && !self.processes[0].contract.terms.disposable;
         self.lively = !poisoned;
         let settle_ms = 3 * self.reach_ms + 20 * self.processes[0].contract.terms.renew_ms + 4 * layout.tick_ms();
+        // The last change takes as long as a bound, and then all processes are replaced.
+        let settle_ms = if self.changes.is_some() { settle_ms + 3 * self.reach_ms + 8_000 } else { settle_ms };
+        self.command();
         self.plan(settle_ms, Event::Measure);
         self.plan(settle_ms + self.measure_ms, Event::End);
     }
