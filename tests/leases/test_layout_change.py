@@ -158,7 +158,9 @@ def test_processes_of_two_layouts_change_over_without_a_repeat(store, tmp_path):
         assert len(ends) == PROCESSES and all(f'start the program with layout="{frazil.Layout(new_layout)}"' in out for out in ends), before
         times = numpy.sort(numpy.concatenate([old_times, new_times]))
         gap = numpy.diff(times).max() / 1e6
-        print(f"{kind}: {len(old_ids):,} and {len(new_ids):,} IDs; the command took {closed_s:.2f} s; longest time without an ID {gap:.3f} s")
+        print(
+            f"{kind}: {len(old_ids):,} and {len(new_ids):,} IDs; the command took {closed_s:.2f} s; longest time without an ID {gap:.3f} s"
+        )
         assert len(old_ids) > 20_000 and len(new_ids) > 20_000
         assert old_ids.min() > highest and new_ids.min() > old_ids.max()
         # The processes with the old layout issue up to the moment, and those with the new one from then on.

@@ -263,11 +263,18 @@ MUTANTS = [
         "            self.held.iter_mut().for_each(|held| held.shaken = true);\n",
         "",
     ),
-    ("a namespace that is closed for a change of its layout fences no renewal", "        if era.is_closed {\n", "        if era.is_closed && era.number > 1 << 20 {\n"),
+    (
+        "a namespace that is closed for a change of its layout fences no renewal",
+        "        if era.is_closed {\n",
+        "        if era.is_closed && era.number > 1 << 20 {\n",
+    ),
     (
         "the moment of a change is not above all bounds",
         [
-            ("(now_ms + reach_ms + BEGINNING_MS).max(meta.from_ms + tick_ms)", "(now_ms + reach_ms.min(4_000) + 100).max(meta.from_ms + tick_ms)"),
+            (
+                "(now_ms + reach_ms + BEGINNING_MS).max(meta.from_ms + tick_ms)",
+                "(now_ms + reach_ms.min(4_000) + 100).max(meta.from_ms + tick_ms)",
+            ),
             ("            least_ms = least_ms.max(end_ms);\n", ""),
         ],
     ),
@@ -290,9 +297,15 @@ MUTANTS = [
     (
         "a change is cancelled although numbers of the new layout are leased",
         [
-            ("            Phase::Cancelling if has_later(meta, loaded) => {\n", "            Phase::Cancelling if has_later(meta, loaded) && now_ms < 0 => {\n"),
+            (
+                "            Phase::Cancelling if has_later(meta, loaded) => {\n",
+                "            Phase::Cancelling if has_later(meta, loaded) && now_ms < 0 => {\n",
+            ),
             ("        if self.cancels && is_late {\n", "        if self.cancels && is_late && now_ms < 0 {\n"),
-            ("Phase::Cancelling => Ok(write(loaded, meta, None, latest_ms(plan.at_ms)))", "Phase::Cancelling => Ok(write(loaded, meta, None, i64::MAX))"),
+            (
+                "Phase::Cancelling => Ok(write(loaded, meta, None, latest_ms(plan.at_ms)))",
+                "Phase::Cancelling => Ok(write(loaded, meta, None, i64::MAX))",
+            ),
         ],
     ),
     (
@@ -300,7 +313,11 @@ MUTANTS = [
         "meta.latest_era() < least || known.clock && !self.has_objected && self.is_beyond(meta)",
         "meta.latest_era() > least && known.clock && !self.has_objected && self.is_beyond(meta)",
     ),
-    ("an incarnation drops the plan of a change", "        Meta { layout, era, from_ms, plan, ..new }\n", "        Meta { layout, era, from_ms, plan: plan.filter(|_| era > 1 << 20), ..new }\n"),
+    (
+        "an incarnation drops the plan of a change",
+        "        Meta { layout, era, from_ms, plan, ..new }\n",
+        "        Meta { layout, era, from_ms, plan: plan.filter(|_| era > 1 << 20), ..new }\n",
+    ),
     ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 

@@ -22,7 +22,9 @@ def declarations(header):
     structs = {}
     for body, name in re.findall(r"typedef struct \{([^{}]*)\} (\w+);", text):
         structs[name] = [" ".join(field.split()) for field in body.split(";") if field.strip()]
-    functions = {name: f"{result.strip()} ({arguments})" for result, name, arguments in re.findall(r"([\w *]+?)(frazil_\w+) ?\(([^;{}]*)\);", text)}
+    functions = {
+        name: f"{result.strip()} ({arguments})" for result, name, arguments in re.findall(r"([\w *]+?)(frazil_\w+) ?\(([^;{}]*)\);", text)
+    }
     return {"constants": constants, "structs": structs, "functions": functions}
 
 
@@ -56,7 +58,12 @@ def test_a_change_of_the_header_is_noticed():
     before = declarations(header)
     added = header.replace("b;", "b; int64_t c;") + "int32_t frazil_g(void);"
     assert changed(before, declarations(added)) == []
-    for old, new in [("FRAZIL_A = 1", "FRAZIL_A = 2"), ("int32_t a; int64_t b", "int64_t b; int32_t a"), ("int64_t *out", "int32_t *out"), ("_f(", "_h(")]:
+    for old, new in [
+        ("FRAZIL_A = 1", "FRAZIL_A = 2"),
+        ("int32_t a; int64_t b", "int64_t b; int32_t a"),
+        ("int64_t *out", "int32_t *out"),
+        ("_f(", "_h("),
+    ]:
         assert changed(before, declarations(header.replace(old, new))) != [], new
 
 
