@@ -223,7 +223,7 @@ fn namespace_has_one_layout() {
     drop(open(&format!("standard {} {QUICK}", folder.store())));
     let (kind, why) = refused(&format!("twitter {} {QUICK}", folder.store()));
     assert_eq!(kind, ErrorKind::LayoutMismatch);
-    assert!(why.contains("node:10") && why.contains("datacenter:5") && why.contains("namespace=default"), "{why}");
+    assert!(why.contains("node:10") && why.contains("datacenter:5") && why.contains("--namespace default"), "{why}");
     drop(open(&format!("twitter {} {QUICK} namespace=another", folder.store())));
     let (kind, _) = refused(&format!("standard {} lease=disposable", folder.store()));
     assert_eq!(kind, ErrorKind::LayoutMismatch, "disposable numbers and shared slots do not mix");

@@ -324,6 +324,24 @@ MUTANTS = [
 # Mutants with the tests that must fail.
 FOUND_BY_TESTS = [
     (
+        "a cancelled change leaves the record as it was",
+        "meta.window_ms.saturating_add(u64::from(plan.is_none()))",
+        "meta.window_ms",
+        "lease::change",
+    ),
+    (
+        "pages that were read before the namespace was closed count",
+        "if meta != page.meta || server != page.server {",
+        "if server != page.server {",
+        "lease::change",
+    ),
+    (
+        "IDs of the new layout are not compared with those of the old one",
+        "        if first < end {\n",
+        "        if first < end && self.cancels {\n",
+        "lease::change",
+    ),
+    (
         "a validity of counts is longer than its tick",
         "(rate - rate / MARGIN)",
         "(rate + rate / MARGIN)",

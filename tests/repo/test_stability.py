@@ -1,4 +1,4 @@
-"""What docs/stability.md promises of the C ABI: within a minor version nothing of the header changes or goes, and structs grow at their ends.
+"""The promise of docs/stability.md for the C ABI: within a minor version nothing of the header changes or goes, and structs grow at their ends.
 
 After the minor version has changed, `python3 tests/repo/test_stability.py` writes the header's declarations to `abi.json`. Within one, it
 adds what is new.

@@ -5,7 +5,7 @@
 
 use super::contract::Purpose;
 use super::protocol::{BEGINNING_MS, LEAD_MS};
-use super::record::{CLOCK_ERROR_MS, ERA_KEYS, LAST_ERA, Meta, Phase, Plan, Slot};
+use super::record::{CLOCK_ERROR_MS, ERA_KEYS, LAST_ERA, Meta, NextEra, Phase, Slot};
 use crate::id::layout::Layout;
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::time::show_instant;
@@ -13,6 +13,8 @@ use frazil_store::{LEAVE, Loaded, Pages, Swap, Which};
 
 /// The time beyond the longest allowed bound by which a bound may be ahead. Only a wrong clock has confirmed a later one.
 const FARTHEST_MS: i64 = 3_600_000;
+/// The time within which the namespace is closed. A later write would close it when no command is at work.
+const CLOSES_WITHIN_MS: i64 = 10_000;
 /// The number of ticks among which one is looked for that begins with a tick of the new layout.
 const ALIGNED: u64 = 3_600;
 
@@ -87,7 +89,7 @@ impl Change {
             Err(error) => match own.filter(|own| own.phase != Phase::Planned) {
                 Some(own) => {
                     self.refusal = Some(error);
-                    let before = (own.phase == Phase::Cancelling).then_some(Plan { phase: Phase::Planned, ..own });
+                    let before = (own.phase == Phase::Cancelling).then_some(NextEra { phase: Phase::Planned, ..own });
                     Ok(write(loaded, &meta, before, i64::MAX))
                 }
                 None => Err(error),
@@ -121,8 +123,8 @@ impl Change {
                 Some(_) => conflict("another command has cancelled the change".to_owned()),
                 None => {
                     self.moment(meta, loaded, now_ms)?;
-                    let plan = Plan { phase: Phase::Closing, nonce, at_ms: 0, layout: purpose };
-                    Ok(write(loaded, meta, Some(plan), i64::MAX))
+                    let plan = NextEra { phase: Phase::Closing, nonce, at_ms: 0, layout: purpose };
+                    Ok(write(loaded, meta, Some(plan), now_ms + CLOSES_WITHIN_MS))
                 }
             };
         };
@@ -136,7 +138,7 @@ impl Change {
         // A plan is dropped before any slot of the next era may be taken.
         let latest_ms = |at_ms: i64| at_ms - LEAD_MS - CLOCK_ERROR_MS;
         let is_late = plan.phase != Phase::Closing && now_ms >= latest_ms(plan.at_ms);
-        let own = |phase| Some(Plan { phase, nonce, ..plan.clone() });
+        let own = |phase| Some(NextEra { phase, nonce, ..plan.clone() });
         if self.cancels && is_late {
             if plan.phase == Phase::Cancelling {
                 return Ok(write(loaded, meta, own(Phase::Planned), i64::MAX));
@@ -151,12 +153,12 @@ impl Change {
                 }
                 // A phase that was left is never written again with the same text, because late writes compare it.
                 self.nonce = self.nonce.wrapping_add(1);
-                Ok(write(loaded, meta, Some(Plan { nonce: self.nonce, ..plan }), i64::MAX))
+                Ok(write(loaded, meta, Some(NextEra { nonce: self.nonce, ..plan }), i64::MAX))
             }
             Phase::Closing if self.cancels => Ok(write(loaded, meta, None, i64::MAX)),
             Phase::Closing => {
                 let at_ms = self.moment(meta, loaded, now_ms)?;
-                let planned = own(Phase::Planned).map(|planned| Plan { at_ms, ..planned });
+                let planned = own(Phase::Planned).map(|planned| NextEra { at_ms, ..planned });
                 Ok(write(loaded, meta, planned, latest_ms(at_ms)))
             }
             Phase::Planned if self.cancels => Ok(write(loaded, meta, own(Phase::Cancelling), latest_ms(plan.at_ms))),
@@ -247,8 +249,11 @@ fn has_later(meta: &Meta, loaded: &Loaded) -> bool {
     loaded.slots.iter().any(|(key, _)| *key / ERA_KEYS > meta.era)
 }
 
-fn write(loaded: &Loaded, meta: &Meta, plan: Option<Plan>, latest_ms: i64) -> Next {
-    let new = Meta { plan, ..meta.clone() };
+/// A write of the meta record. No text of it returns later, because late writes of this or another command compare it: phases have a nonce,
+/// and a record without a plan has a longer window than all before it.
+fn write(loaded: &Loaded, meta: &Meta, plan: Option<NextEra>, latest_ms: i64) -> Next {
+    let window_ms = meta.window_ms.saturating_add(u64::from(plan.is_none()));
+    let new = Meta { plan, window_ms, ..meta.clone() };
     Next::Swap(Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), new.to_string(), latest_ms))
 }
 
@@ -264,7 +269,7 @@ mod tests {
     const NEW: &str = "time:41@1ms node:8 sequence:14 epoch:2025-01-01";
 
     fn layout(text: &str) -> Layout {
-        Layout::parse(text).unwrap()
+        Layout::parse(text).expect("a layout")
     }
 
     /// A namespace with these bounds, by node number.
@@ -297,12 +302,12 @@ mod tests {
     }
 
     fn meta(store: &Loaded) -> Meta {
-        Meta::parse(store.meta.as_ref().unwrap()).unwrap()
+        Meta::parse(store.meta.as_ref().expect("a record")).expect("a record of this format")
     }
 
     fn kind(change: &mut Change, store: &Loaded) -> ErrorKind {
         let mut after = store.clone();
-        let error = run(change, &mut after, 9).map(|_| ()).unwrap_err();
+        let error = run(change, &mut after, 9).map(|_| ()).expect_err("it is refused");
         assert_eq!(after.meta, store.meta, "nothing stays changed: {error}");
         error.kind()
     }
@@ -389,7 +394,11 @@ mod tests {
                     (false, Ok(Some(Next::Planned(at_ms, 0)))) => {
                         assert_eq!((meta(&store).plan.unwrap().at_ms, meta(&store).era), (at_ms, 0))
                     }
-                    (true, Ok(Some(Next::Cancelled))) => assert_eq!(store.meta, stable),
+                    (true, Ok(Some(Next::Cancelled))) => {
+                        assert_ne!(store.meta, stable, "a late write of the killed command would close the namespace again");
+                        let stable = Meta::parse(stable.as_ref().unwrap()).unwrap();
+                        assert_eq!(meta(&store), Meta { window_ms: stable.window_ms + 1, ..stable });
+                    }
                     (true, Err(error)) => assert!(before == stable && error.kind() == ErrorKind::Conflict, "{error}"),
                     _ => panic!("{killed} {cancels}: {:?}", store.meta),
                 }

@@ -51,12 +51,12 @@ pub struct Meta {
     /// The moment at which the era began (Unix ms); 0 for the first one.
     pub from_ms: i64,
     /// The change to the next era, if one was begun.
-    pub plan: Option<Plan>,
+    pub plan: Option<NextEra>,
 }
 
 /// A change of the layout (`protocol/change.rs` has the argument).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct NextEra {
     pub phase: Phase,
     /// A random number of the operator's command that wrote this phase.
     pub nonce: u64,
@@ -136,7 +136,7 @@ impl fmt::Display for Meta {
         }
         write!(f, "layout={layout}")?;
         plan.iter()
-            .try_for_each(|Plan { phase, nonce, at_ms, layout }| write!(f, " {}={nonce:016x} at={at_ms} next={layout}", phase.name()))
+            .try_for_each(|NextEra { phase, nonce, at_ms, layout }| write!(f, " {}={nonce:016x} at={at_ms} next={layout}", phase.name()))
     }
 }
 
@@ -197,7 +197,7 @@ impl Meta {
     /// Returns the record with the era that an instant (Unix ms) is in as the present one.
     pub fn at(self, now_ms: i64) -> Self {
         match self.plan {
-            Some(Plan { phase: Phase::Planned, at_ms, layout, .. }) if at_ms <= now_ms => {
+            Some(NextEra { phase: Phase::Planned, at_ms, layout, .. }) if at_ms <= now_ms => {
                 Meta { layout, era: self.era + 1, from_ms: at_ms, plan: None, ..self }
             }
             _ => self,
@@ -256,7 +256,7 @@ impl Meta {
                 let (phase, nonce) = phase.split_once('=')?;
                 let phase = [Phase::Closing, Phase::Planned, Phase::Cancelling].into_iter().find(|known| known.name() == phase)?;
                 let (nonce, at_ms) = (u64::from_str_radix(nonce, 16).ok()?, at_ms.parse().ok().filter(is_instant)?);
-                meta.plan = Some(Plan { phase, nonce, at_ms, layout: next.to_owned() });
+                meta.plan = Some(NextEra { phase, nonce, at_ms, layout: next.to_owned() });
                 meta.layout = layout.to_owned();
             }
             // A later frazil may have added words, which this one would drop.
@@ -335,7 +335,7 @@ mod tests {
         let changed = Meta { era: LAST_ERA - 1, from_ms: 7, ..meta.clone() };
         assert_eq!(Meta::parse(&changed.to_string()), Ok(changed.clone()));
         for phase in [Phase::Closing, Phase::Planned, Phase::Cancelling] {
-            let plan = Some(Plan { phase, nonce: 3, at_ms: LAST_MS, layout: "time:40@1ms c:3 lease=disposable given=c".to_owned() });
+            let plan = Some(NextEra { phase, nonce: 3, at_ms: LAST_MS, layout: "time:40@1ms c:3 lease=disposable given=c".to_owned() });
             for before in [&meta, &changed] {
                 let meta = Meta { plan: plan.clone(), ..before.clone() };
                 assert_eq!(Meta::parse(&meta.to_string()), Ok(meta.clone()));

@@ -29,6 +29,9 @@
 //! 4. *A plan is dropped only if no slot of era e + 1 was ever written.* The phase `cancelling` keeps processes from writing one, and the
 //!    operator reads the slots after it began. M stays the limit of era e until then.
 //!
+//! 5. *No text of the record returns.* So a late write of a command, which compares the whole record, changes nothing once the record was
+//!    written again. Phases have the nonce of their command, and a record whose plan was dropped has a window that is 1 ms longer.
+//!
 //! Nothing here depends on a clock, so a process that was suspended through M, or has a wrong clock, repeats nothing. Clocks decide only
 //! whether processes have to wait. Slots of era e + 1 are taken from [`LEAD_MS`] before M on, and are used from M on.
 //!

@@ -58,7 +58,7 @@ impl Terms {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::super::record::{Phase, Plan};
+    use super::super::super::record::{NextEra, Phase};
     use super::*;
 
     const NOW_MS: i64 = 1_800_000_000_000;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     fn of(layout: &str) -> Meta {
-        Meta::parse(&format!("1 nonce=0 server= since=0 window=0 allowance=0 layout={layout}")).unwrap()
+        Meta::parse(&format!("1 nonce=0 server= since=0 window=0 allowance=0 layout={layout}")).expect("a record")
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
     fn layout_mismatch_after_a_change_names_the_new_layout() {
         let terms = Terms::of_a_test(OLD, false);
         let new = Layout::parse("time:41@1ms node:8 sequence:14 epoch:2025-01-01").unwrap().to_string();
-        let plan = Plan { phase: Phase::Planned, nonce: 1, at_ms: NOW_MS, layout: new.clone() };
+        let plan = NextEra { phase: Phase::Planned, nonce: 1, at_ms: NOW_MS, layout: new.clone() };
         let (what, remedy) = terms.other_use(&Meta { plan: Some(plan), ..of(&terms.purpose) }, NOW_MS);
         assert!(what.contains("changed at 2027-01-15") && remedy == format!("start the program with layout=\"{new}\""), "{what}: {remedy}");
     }

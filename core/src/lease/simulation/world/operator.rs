@@ -163,6 +163,8 @@ impl World {
     /// Replaces processes around a moment, and changes the layout again later.
     fn roll(&mut self, left_ms: u64) {
         self.changes.iter_mut().for_each(|changes| changes.planned += 1);
+        // A wrong clock may have set a late moment, which processes wait for.
+        self.lively &= !self.calm || left_ms < 2 * self.reach_ms + 4_000;
         for at in 0..self.processes.len() {
             if self.calm {
                 let early_ms = self.random.u64(..=1_000);
