@@ -1,7 +1,7 @@
 //! The content of a namespace, as text and as JSON.
 
 use super::screen::{Screen, Stop, Table, plain, wrapped};
-use frazil::admin::lease::{Meta, Phase, Purpose, Slot, Tenure, is_newer};
+use frazil::admin::lease::{Meta, Purpose, Slot, Tenure, newer_format};
 use frazil::admin::store::Loaded;
 use frazil::admin::{LayoutBits, PRESETS, show_duration};
 use frazil::bindings::show_instant;
@@ -12,7 +12,7 @@ pub(super) struct Listing {
     store: String,
     namespace: String,
     /// The store's time (Unix ms), or this machine's if the store has no clock.
-    now_ms: i64,
+    pub(super) now_ms: i64,
     /// True if `now_ms` is the store's time.
     has_clock: bool,
     server: String,
@@ -74,11 +74,6 @@ impl Listing {
         Listing { store, namespace, now_ms, has_clock: time_ms.is_some(), server, meta, purpose, rows }
     }
 
-    /// The time of the listing (Unix ms).
-    pub(super) fn now_ms(&self) -> i64 {
-        self.now_ms
-    }
-
     /// The store's time (Unix ms), if it has a clock.
     pub(super) fn store_ms(&self) -> Option<i64> {
         self.has_clock.then_some(self.now_ms)
@@ -127,7 +122,7 @@ impl Listing {
     pub(super) fn json(&self) -> Value {
         let Summary { ahead, passed, counted, unreadable, named, nodes } = self.summary();
         let meta = self.meta.as_ref().map(|(text, meta)| match meta {
-            None => json!({ "state": unreadable_state(text, false), "text": text }),
+            None => json!({ "state": unreadable_state(text), "text": text }),
             Some(meta) => json!({
                 "layout": meta.layout,
                 "nonce": format!("{:016x}", meta.nonce),
@@ -135,13 +130,7 @@ impl Listing {
                 "window_ms": meta.window_ms,
                 "allowance_ms": meta.allowance_ms,
                 "server": meta.server,
-                "era": meta.era,
-                "from": (meta.from_ms != 0).then(|| show_instant(meta.from_ms)),
-                "change": meta.plan.as_ref().map(|plan| json!({
-                    "phase": plan.phase.name(),
-                    "at": (plan.phase != Phase::Closing).then(|| show_instant(plan.at_ms)),
-                    "layout": plan.layout,
-                })),
+                "change": meta.plan.as_ref().map(|plan| json!({ "phase": plan.phase.name(), "at": plan.at(), "layout": plan.layout })),
             }),
         });
         let known = self.purpose.is_some();
@@ -183,9 +172,7 @@ impl SlotRow {
     fn json(&self, now_ms: i64, window_ms: i64) -> Value {
         let fields: Map<_, _> = self.fields.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         match &self.content {
-            SlotContent::Unreadable(text) => {
-                json!({ "node": self.node, "fields": fields, "state": unreadable_state(text, true), "text": text })
-            }
+            SlotContent::Unreadable(text) => json!({ "node": self.node, "fields": fields, "state": unreadable_state(text), "text": text }),
             SlotContent::Slot(slot @ Slot { tenure: Tenure::Count, .. }, _) => json!({
                 "node": self.node,
                 "fields": fields,
@@ -222,7 +209,7 @@ impl SlotRow {
         let fields: Vec<_> = self.fields.iter().map(|(name, number)| format!("{name}={}", value(number))).collect();
         let mut cells = vec![self.node.to_string(), fields.join(" ")];
         match &self.content {
-            SlotContent::Unreadable(text) => cells.extend([unreadable_state(text, true).to_owned(), plain(text)]),
+            SlotContent::Unreadable(text) => cells.extend([unreadable_state(text).to_owned(), plain(text)]),
             SlotContent::Slot(slot, end_ms) => {
                 let (bound, distance) = match (slot.tenure, end_ms) {
                     (Tenure::Count, _) => (format!("{} given out", slot.bound), String::new()),
@@ -247,18 +234,13 @@ impl Listing {
         let mut facts = vec![("store", self.store.clone()), ("namespace", self.namespace.clone())];
         match &self.meta {
             None => facts.push(("incarnation", "none, because the namespace's record is missing".to_owned())),
-            Some((text, None)) => facts.push(("incarnation", format!("{}: {}", unreadable_state(text, false), plain(text)))),
+            Some((text, None)) => facts.push(("incarnation", format!("{}: {}", unreadable_state(text), plain(text)))),
             Some((_, Some(meta))) => {
                 let preset = PRESETS.iter().find(|preset| preset.layout == meta.layout);
                 let name = preset.map_or_else(String::new, |preset| format!("{}: ", preset.name));
                 facts.push(("layout", format!("{name}{}", plain(&meta.layout))));
-                if meta.era > 0 {
-                    facts.push(("changed", format!("at {} to this layout", show_instant(meta.from_ms))));
-                }
-                if let Some(plan) = &meta.plan {
-                    let at = if plan.phase == Phase::Closing { String::new() } else { format!(" at {}", show_instant(plan.at_ms)) };
-                    facts.push(("change", format!("{}{at}: {}", plan.phase.name(), plain(&plan.layout))));
-                }
+                facts.extend((meta.from_ms > 0).then(|| ("changed", format!("at {} to this layout", show_instant(meta.from_ms)))));
+                facts.extend(meta.plan.as_ref().map(|plan| ("change", plain(&plan.to_string()))));
                 let since = if meta.since_ms == 0 { "the beginning".to_owned() } else { show_instant(meta.since_ms) };
                 let (window, allowance) = (show_duration(meta.window_ms), show_duration(meta.allowance_ms));
                 facts.push(("incarnation", format!("{:016x} since {since}; window {window}, allowance {allowance}", meta.nonce)));
@@ -295,8 +277,8 @@ impl Listing {
     }
 }
 
-fn unreadable_state(text: &str, is_slot: bool) -> &'static str {
-    if is_newer(text, is_slot) { "newer" } else { "corrupt" }
+fn unreadable_state(text: &str) -> &'static str {
+    if newer_format(text).is_some() { "newer" } else { "corrupt" }
 }
 
 /// Describes the distance of an instant from now.

@@ -12,7 +12,7 @@ pub mod foreign {
 /// Leases and their records.
 pub mod lease {
     pub use crate::lease::{
-        Change, Contract, Meta, Next, Overlap, Phase, Purpose, Slot, Tenure, accept, begin, first_wait, is_newer, set_back,
+        Change, Contract, Meta, Next, Overlap, Purpose, Slot, Tenure, accept, begin, first_wait, newer_format, set_back,
     };
 }
 

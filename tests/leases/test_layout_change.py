@@ -39,7 +39,6 @@ while time.monotonic() < until:
         minted = ids.array(batch, timeout=2)
         now = time.monotonic()
         numpy.concatenate([[int(now * 1e6)], minted]).astype("int64").tofile(out)
-        assert ids.lease.healthy or ids.lease.last_error.name != "STORE_UNREACHABLE", ids.lease.last_error
     except frazil.errors.LayoutMismatchError as error:
         print(error, flush=True)
         sys.exit(7)
@@ -87,6 +86,14 @@ class Fleet:
     def running(self):
         return [process for process in self.processes if process.poll() is None]
 
+    def wait_for_ids(self):
+        """Waits until every process has minted for a while."""
+        until = time.monotonic() + 60
+        while not all(file.exists() and file.stat().st_size for file in self.files):
+            assert time.monotonic() < until and len(self.running()) == len(self.processes), "a process did not start"
+            time.sleep(0.1)
+        time.sleep(1)
+
     def kill(self, count):
         for process in random.sample(self.running(), count):
             process.kill()
@@ -125,10 +132,10 @@ def test_processes_of_two_layouts_change_over_without_a_repeat(store, tmp_path):
     layouts, ids, highest = [OLD, NEW], [], 0
     for number in range(ROUNDS):
         old_layout, new_layout = layouts[number % 2], layouts[(number + 1) % 2]
-        old = Fleet(old_layout, url, "change", tmp_path / f"old{number}", time.monotonic() + 60)
+        old = Fleet(old_layout, url, "change", tmp_path / f"old{number}", time.monotonic() + 120)
         with ended(old):
             old.start(PROCESSES, clocks=1.0)
-            time.sleep(3)
+            old.wait_for_ids()
             begun = time.monotonic()
             said = frazil_nodes(url, "change", "--change-layout", new_layout)
             closed_s = time.monotonic() - begun

@@ -41,7 +41,7 @@ pub use contract::Purpose;
 pub(crate) use contract::Times;
 pub use overlap::Overlap;
 pub(crate) use protocol::nodes_command;
-pub use record::{Meta, Phase, Slot, Tenure, is_newer};
+pub use record::{Meta, Slot, Tenure, newer_format};
 pub use root::close_all;
 pub(crate) use root::{add_task, connections, open, release_node};
 pub use shared::Lease;

@@ -14,7 +14,7 @@
 
 use crate::id::layout::Layout;
 use frazil_base::error::{Error, ErrorKind, Result, shown};
-use frazil_base::time::LAST_MS;
+use frazil_base::time::{LAST_MS, show_instant};
 use std::fmt;
 
 /// e: the largest difference between the clocks of two servers, in ms.
@@ -64,6 +64,21 @@ pub struct NextEra {
     pub at_ms: i64,
     /// The use of the namespace in the next era.
     pub layout: String,
+}
+
+impl NextEra {
+    /// The moment, if it is set.
+    pub fn at(&self) -> Option<String> {
+        (self.phase != Phase::Closing).then(|| show_instant(self.at_ms))
+    }
+}
+
+impl fmt::Display for NextEra {
+    /// Describes the change for operators.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.at().map_or_else(String::new, |at| format!(" at {at}"));
+        write!(f, "{}{at}: {}", self.phase.name(), self.layout)
+    }
 }
 
 /// The phase of a change.
@@ -298,9 +313,9 @@ fn newer(text: &str, newest: &str) -> Option<u32> {
     format.filter(|format| ![FORMAT, newest].contains(&&*format.to_string()))
 }
 
-/// Returns whether a newer frazil wrote the record of a slot, or of a namespace.
-pub fn is_newer(text: &str, is_slot: bool) -> bool {
-    newer(text, if is_slot { FORMAT } else { CHANGED }).is_some()
+/// The number of the format of a record that cannot be read, if a newer frazil may have written it.
+pub fn newer_format(text: &str) -> Option<u32> {
+    newer(text, FORMAT)
 }
 
 fn unreadable(what: &str, text: &str, newest: &str) -> Error {

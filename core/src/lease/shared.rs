@@ -194,9 +194,8 @@ impl SharedGenerator {
 
     /// The error of a call that found the lease used up. `why` is the reason why the lease could not be extended.
     fn used_up(&self, error: Error, why: Error) -> Error {
-        if error.kind() != ErrorKind::LeaseExhausted
-            || matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed | ErrorKind::LayoutMismatch)
-        {
+        let says_all = matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed | ErrorKind::LayoutMismatch);
+        if says_all || error.kind() != ErrorKind::LeaseExhausted {
             return why;
         }
         let lease = self.generator.lease.get();
@@ -209,9 +208,8 @@ impl SharedGenerator {
             Some((_, since_ms)) => format!(" since {}", show_instant(since_ms)),
             None => String::new(),
         };
-        let retry_after = why.retry_after();
         let ended = Error::new(ErrorKind::LeaseExhausted, format!("{how}{since}: {why}"));
-        match retry_after {
+        match why.retry_after() {
             Some(wait) => ended.retry_in(wait),
             None => ended,
         }
@@ -277,8 +275,7 @@ impl SharedGenerator {
     fn stillness(&self, leased: &Leased) -> Option<Error> {
         let Terms { window_ms, renew_ms, disposable, .. } = *leased.contract.terms;
         let left_ms = self.bound_ms() - self.generator.unix_ms();
-        let is_last = leased.status.load().is_last;
-        let is_still = !self.manual_clock && !disposable && !is_last && left_ms < (window_ms - 2 * renew_ms) as i64;
+        let is_still = !self.manual_clock && !disposable && !leased.status.load().is_last && left_ms < (window_ms - 2 * renew_ms) as i64;
         is_still.then(|| {
             let (address, namespace) = (&leased.contract.address, &leased.contract.namespace);
             let why = format!("store={address} namespace={namespace}: the call that is to extend the lease has not returned");

@@ -97,8 +97,13 @@ impl World {
             // once.
             let (tick_ms, renew_ms) = (process.contract.terms.layout.tick_ms(), process.contract.terms.renew_ms);
             let hurried = if tick_ms > renew_ms { self.measure_ms.div_ceil(tick_ms) } else { 0 };
-            let most =
-                if self.lively { leases * (renewals + 1 + hurried) + 4 * seekers * renewals } else { 4 * (leases + seekers) * renewals };
+            // A start learns the era by its first call, and reads the era's slots by the next one.
+            let each = if self.changes.is_some() { 8 } else { 4 };
+            let most = if self.lively {
+                leases * (renewals + 1 + hurried) + each * seekers * renewals
+            } else {
+                each * (leases + seekers) * renewals
+            };
             if process.calls > most {
                 return Err(format!(
                     "p{} asked the store {} times in {renewals} times R: {:?}",
