@@ -185,6 +185,7 @@ impl World {
         let first = Arc::clone(&self.processes[0].contract);
         let is_final = World::is_first(&self.processes[at].contract) == World::is_first(&first);
         if self.is_usher(at) || self.calm && is_final {
+            self.lively &= !self.calm || is_final;
             return;
         }
         self.processes[at].contract = other(&self.processes[at].contract);
