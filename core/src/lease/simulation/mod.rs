@@ -18,6 +18,7 @@
 //! `FRAZIL_SEEDS=200000` runs more, `FRAZIL_SEED=17` one with its log.
 #![cfg(not(loom))]
 
+mod attacks;
 mod cases;
 mod clocks;
 mod directed;
