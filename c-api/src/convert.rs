@@ -29,8 +29,8 @@ pub extern "C" fn frazil_version_check(major: i32, minor: i32, patch: i32) -> fr
             return Ok(());
         }
         let why = format!(
-            "the program was compiled with frazil.h {major}.{minor}.{patch} and runs with the library {}, which is not compatible: \
-             install headers and library of one version, and compile the program again",
+            "compiled with frazil.h {major}.{minor}.{patch}, and running with the library {}, which is not compatible: \
+             install both of one version, and compile again",
             env!("CARGO_PKG_VERSION")
         );
         Err(Error::new(ErrorKind::OutOfRange, why))

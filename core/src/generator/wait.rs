@@ -82,7 +82,7 @@ impl Generator {
                 _ => "give exhausted=wait",
             };
             let burst =
-                format!("to let a burst through {through}, or give a longer lag=D, which lets it use the unused stamps of the last D");
+                format!("to let a burst through {through}, or give a longer lag=D, which uses stamps left over from the last D");
             (ErrorKind::Exhausted, format!("{left}; exhausted={} allows the next ID in {wait_ms} ms; {burst}", refusal.reaction))
         };
         let why = if self.clock.is_manual() { format!("{why}, {}", self.needs_time(wait)) } else { why };

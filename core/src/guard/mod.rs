@@ -274,7 +274,7 @@ impl Guard {
             format!("node number {node} is in use on this machine by {holder}, until that exits")
         };
         let strangers = if holder.is_another_users() {
-            format!("if it is not a program of yours, end it, or set {} to one text for all of your programs; otherwise ", names::SCOPE)
+            format!("if it is not yours, end it, or set {} to one text for all your programs; else ", names::SCOPE)
         } else {
             String::new()
         };

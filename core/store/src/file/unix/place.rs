@@ -75,7 +75,7 @@ impl Status {
                 self.names
             ))),
             FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
-            _ => Err(misplaced("a file is needed here, and this is a FIFO, a socket or a device: stop all processes and remove it")),
+            _ => Err(misplaced("a file is needed here, not a FIFO, a socket or a device: stop all processes and remove it")),
         }
     }
 }
