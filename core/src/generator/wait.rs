@@ -81,8 +81,7 @@ impl Generator {
                 Reaction::Wait(_) => "give a longer exhausted=wait:D",
                 _ => "give exhausted=wait",
             };
-            let burst =
-                format!("to let a burst through {through}, or give a longer lag=D, which uses stamps left over from the last D");
+            let burst = format!("to let a burst through {through}, or give a longer lag=D, which uses stamps left over from the last D");
             (ErrorKind::Exhausted, format!("{left}; exhausted={} allows the next ID in {wait_ms} ms; {burst}", refusal.reaction))
         };
         let why = if self.clock.is_manual() { format!("{why}, {}", self.needs_time(wait)) } else { why };
