@@ -2,7 +2,6 @@
 """Shows that `make try-to-break` finds planted bugs: builds the library for C with three of them, and attacks it with each, and with none."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -11,7 +10,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/mutants"), str(ROOT / "tests")]
 import run
-import switched
 
 # The attack that must find each bug. The first two are bugs of tests/mutants.
 FINDS = {
@@ -31,14 +29,7 @@ def bugs():
 
 def build():
     """Returns the library, built of a copy of the sources with all bugs in it."""
-    copy = run.TARGET / "attacked"
-    shutil.rmtree(copy, ignore_errors=True)
-    ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
-    for name in ["core", "cli", "python", "node", "c-api", "server", "include"]:
-        shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
-    for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
-        shutil.copy2(ROOT / name, copy / name)
-    switched.plant([copy / source for source in run.SOURCES], bugs())
+    copy = run.copied("attacked", bugs())
     command = ["cargo", "build", "--locked", "--quiet", "-p", "frazil-c", "--no-default-features"]
     done = subprocess.run(command, cwd=copy, env=run.ENVIRONMENT, check=False, capture_output=True, text=True)
     if done.returncode:

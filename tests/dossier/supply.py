@@ -1,9 +1,13 @@
 """Table J: the `unsafe` code with its SAFETY comments, and the linked crates of THIRD-PARTY-NOTICES.txt."""
 
 import re
+import sys
 from collections import defaultdict
 
 from .records import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import house
 
 CRATES = ("core/src", "core/base/src", "core/store/src", "cli/src", "server/src", "python/src", "node/src", "c-api/src")
 # Folders and files of tests within the sources.
@@ -11,15 +15,9 @@ TESTS = re.compile(r"(^|/)(tests?|simulation|suite|hostile|loom_tests|\w+_tests|
 SAFETY = re.compile(r"// SAFETY: (.*(?:\n[ \t]*// .*)*)")
 # Blocks and implementations. A function that is unsafe to call has its demands in its documentation.
 UNSAFE = re.compile(r"\bunsafe (?:\{|impl\b)")
-COMMENT = re.compile(r"//[^\n]*")
 RULE = "=" * 80
 CRATE = re.compile(r"^([\w-]+) (\d[\w.+-]*), http", re.MULTILINE)
 LICENCE = re.compile(r"\n.*\(([\w.-]+(?: WITH [\w.-]+)?)\)\n")
-
-
-def product_text(text):
-    """Returns a file's text without its test module at the end."""
-    return re.split(r"^#\[cfg\((?:test|all\(test\b[^\]]*)\)\]\n(?:pub(?:\(\w+\))? )?mod \w+ \{", text, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def unsafe_files():
@@ -28,8 +26,9 @@ def unsafe_files():
         name = str(file.relative_to(ROOT))
         if TESTS.search(name):
             continue
-        text = product_text(file.read_text())
-        places = len(UNSAFE.findall(COMMENT.sub("", text)))
+        # Test modules are at the end of a file, with the functions that only they call.
+        text = house.TEST_MODULE.split(file.read_text(), maxsplit=1)[0]
+        places = len(UNSAFE.findall(house.NOISE.sub("", text)))
         reasons = [re.sub(r"\s*\n\s*// ", " ", found).strip() for found in SAFETY.findall(text)]
         if places:
             yield name, places, list(dict.fromkeys(reasons))

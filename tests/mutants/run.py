@@ -680,6 +680,20 @@ def changes(planted: list, chosen: list) -> list[list[tuple[str, str]]]:
     return [[(old, new)] for _, old, new, _ in planted] + [change[0] if len(change) == 1 else [tuple(change)] for _, *change in chosen]
 
 
+def copied(name: str, bugs: list[list[tuple[str, str]]]) -> Path:
+    """Copies the sources into a folder of `TARGET`, plants bugs into the copy, and returns the folder."""
+    copy = TARGET / name
+    shutil.rmtree(copy, ignore_errors=True)
+    ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
+    for folder in ["core", "cli", "python", "node", "c-api", "server", "include"]:
+        # The copies have new times, because cargo would treat older files as unchanged.
+        shutil.copytree(ROOT / folder, copy / folder, ignore=ignore, copy_function=shutil.copy)
+    for file in ["Cargo.toml", "Cargo.lock", "README.md"]:
+        shutil.copy2(ROOT / file, copy / file)
+    switched.plant([copy / source for source in SOURCES], bugs)
+    return copy
+
+
 def main() -> int:
     end_on_signals()
     known = {mutant[0] for mutant in [*MUTANTS, *FOUND_BY_TESTS]}
@@ -694,16 +708,8 @@ def main() -> int:
     chosen = [mutant for mutant in MUTANTS if not names or mutant[0] in names]
     planted = [mutant for mutant in FOUND_BY_TESTS if not names or sys.argv[1:] == ["--short"] or mutant[0] in names]
     since = time.monotonic()
-    copy = TARGET / "source"
-    shutil.rmtree(copy, ignore_errors=True)
-    ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
-    for name in ["core", "cli", "python", "node", "c-api", "server"]:
-        # The copies have new times, because cargo would treat older files as unchanged.
-        shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
-    for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
-        shutil.copy2(ROOT / name, copy / name)
     try:
-        switched.plant([copy / source for source in SOURCES], changes(planted, chosen))
+        copy = copied("source", changes(planted, chosen))
     except switched.CannotPlant as error:
         sys.exit(f"{error}: fix the list in {Path(__file__).name}")
 
