@@ -231,5 +231,5 @@ def test_an_attack_that_attacks_nothing_fails(monkeypatch, capsys):
 def test_the_bugs_that_the_attacks_must_find_fit_the_code(tmp_path):
     """Finds a change of the code early. Otherwise only the soak would find it, after a build."""
     sources = [shutil.copytree(ROOT / source, tmp_path / source) for source in planted.run.SOURCES]
-    planted.switched.plant(sources, planted.bugs())
+    planted.run.switched.plant(sources, planted.bugs())
     assert set(planted.FINDS.values()) <= {kind.name for kind in attacks.ATTACKS}
