@@ -150,12 +150,19 @@ def prefix(install):
 
 
 @pytest.fixture(scope="session")
-def registry(packed, serve):
+def asked():
+    """Returns the list of the names that the registry has been asked for."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def registry(packed, serve, asked):
     """Starts a registry with frazil and the packages of all platforms, but with the tarball of this platform only. Returns its address."""
     manifests = {path.parent.name: json.loads(path.read_text()) for path in packed.glob("npm/*/package.json")}
 
     def content(path):
         name = path.strip("/")
+        asked.append(name)
         if name not in manifests:
             return (packed / name).read_bytes() if (packed / name).is_file() else None
         manifest = manifests[name]

@@ -53,6 +53,12 @@ def test_npm_installs_frazil_and_the_package_of_this_platform(installed, platfor
     assert (modules / platform["name"] / "THIRD-PARTY-NOTICES.txt").read_bytes() == NOTICES
 
 
+def test_npm_asks_for_no_other_package(installed, asked, tarballs, platform):
+    """npm would ask the registry for each optional peer that has a range, and for all peers of those: for dozens of packages."""
+    names = {*asked} - {tarball.name for tarball in tarballs}
+    assert {"frazil", platform["name"]} <= names <= {*json.loads((installed / "node_modules/frazil/package.json").read_text())["optionalDependencies"], "frazil"}
+
+
 def test_a_package_follows_from_its_content(run, packed, tmp_path):
     """Builds of one commit are equal at any time, and for an account with any umask. `packed` has built the tree's files."""
     archives = []
@@ -308,22 +314,40 @@ def checkout(packed, tmp_path_factory):
     return home
 
 
-@pytest.fixture
-def project(checkout, tmp_path):
-    """Returns a function that runs a page's line in an empty folder, with the checkout in the home. Frameworks come from this machine's npm."""
+@pytest.fixture(scope="session")
+def lines_in(checkout):
+    """Returns a function that makes a folder a project, and returns a function that runs a page's line in it, with the checkout in the home.
+
+    Frameworks come from this machine's npm.
+    """
     quiet = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_loglevel": "error", "npm_config_ignore_scripts": "true"}
     cache = subprocess.run(["npm", "config", "get", "cache"], check=True, capture_output=True, text=True).stdout.strip()
     env = os.environ | quiet | {"HOME": str(checkout), "npm_config_cache": cache, "npm_config_prefer_offline": "true"}
     env.setdefault("npm_config_userconfig", os.path.expanduser("~/.npmrc"))
-    subprocess.run(["npm", "init", "-y"], check=True, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL)
 
-    def line(command):
-        result = subprocess.run(["sh", "-c", command], check=False, cwd=tmp_path, env=env, capture_output=True, text=True)
-        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
-        return result.stdout
+    def lines_in(folder):
+        subprocess.run(["npm", "init", "-y"], check=True, cwd=folder, env=env, stdout=subprocess.DEVNULL)
 
-    line.folder = tmp_path
-    return line
+        def line(command):
+            result = subprocess.run(["sh", "-c", command], check=False, cwd=folder, env=env, capture_output=True, text=True)
+            assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
+            return result.stdout
+
+        line.folder = folder
+        return line
+
+    return lines_in
+
+
+@pytest.fixture
+def project(lines_in, tmp_path):
+    return lines_in(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def every_framework(lines_in, tmp_path_factory):
+    """Returns a project that keeps the frameworks of the lines before, because npm needs half a minute for each empty folder."""
+    return lines_in(tmp_path_factory.mktemp("every_framework"))
 
 
 def finds_frameworks(project):
@@ -348,12 +372,14 @@ def test_the_pages_that_install_build_first():
 
 
 @pytest.mark.parametrize("command", dict.fromkeys(line for page in INSTALLING for line in install_commands(page)))
-def test_each_line_of_the_pages_installs_a_package_and_no_link(project, command):
-    """In an empty folder, the line installs a package that mints."""
-    project(command)
-    frazil = project.folder / "node_modules/frazil"
+def test_each_line_of_the_pages_installs_a_package_and_no_link(every_framework, command):
+    """In a project without frazil, the line installs a package that mints."""
+    frazil = every_framework.folder / "node_modules/frazil"
+    every_framework("npm uninstall frazil")
+    assert not os.path.lexists(frazil)
+    every_framework(command)
     assert not frazil.is_symlink() and (frazil / "frazil.node").is_file()
-    project("""node -e 'new (require("frazil").Snowflake)("standard", { store: "memory" }).next()'""")
+    every_framework("""node -e 'new (require("frazil").Snowflake)("standard", { store: "memory" }).next()'""")
 
 
 @pytest.mark.parametrize(

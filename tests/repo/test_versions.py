@@ -1,4 +1,4 @@
-"""The tested versions of frameworks agree with the guide's table, and with the npm package's ranges."""
+"""The tested versions of frameworks agree with the guide's table, which has every framework of the npm package."""
 
 import json
 import re
@@ -16,14 +16,5 @@ def test_the_guides_table_is_what_is_tested():
     # Frameworks that only a page's program uses have no oldest version.
     assert {"next", "sequelize", "litestar"} <= {name for name, (oldest, _) in rows.items() if not oldest}
     # An adapter has the name of its framework.
-    named = {*json.loads((ROOT / "node/package.json").read_text())["peerDependencies"]} - {"@nestjs/common"}
+    named = {*json.loads((ROOT / "node/package.json").read_text())["peerDependenciesMeta"]} - {"@nestjs/common"}
     assert named <= {*rows}
-
-
-def test_an_adapters_range_ends_where_its_framework_changes():
-    peers = json.loads((ROOT / "node/package.json").read_text())["peerDependencies"]
-    for name, allowed in peers.items():
-        oldest, newest = newer.in_node()[name]
-        above, below = re.fullmatch(r">=(\S+) <(\d+)", allowed).groups()
-        assert newer.number(oldest)[: len(newer.number(above))] == newer.number(above), name
-        assert int(below) == newer.number(newest)[0] + 1, name

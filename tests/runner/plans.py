@@ -109,7 +109,7 @@ def trial() -> Plan:
 
 def package() -> Plan:
     """Returns the build of this machine's release artefacts, and their tests in clean environments."""
-    tests = Job("Installed and run in clean environments", (*PYTEST, "-rs", "tests/package"), env={"FRAZIL_PACKAGES": "build/package"})
+    tests = Job("Installed and run in clean environments", (*PYTEST, "-rsfE", "tests/package"), env={"FRAZIL_PACKAGES": "build/package"})
     sizes = "Sizes, against 7.5 MB with the command line, 6 MB for the C library and 1.33 MB for the lean one"
     return steps(
         setup("package", "Tools, servers, ports and disk space"),
@@ -129,5 +129,5 @@ def rehearse() -> Plan:
         setup("package", "Tools, servers, ports and disk space"),
         shell("The packages of make package", FOUND),
         Job("Build: the tests' own tools", ("python/build.sh",)),
-        Job("Installed on empty machines", (*PYTEST, "-rs", "tests/package/test_rehearsal.py"), env=env),
+        Job("Installed on empty machines", (*PYTEST, "-rsfE", "tests/package/test_rehearsal.py"), env=env),
     )

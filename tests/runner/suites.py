@@ -151,7 +151,7 @@ SUITES = (
         whole=("--short",),
         select=lambda k: ("--matching", k),
     ),
-    in_python("faults", "Faults on every store: kills, pauses, cut connections, restarts", "c python node server", *TWO, "-rP"),
+    in_python("faults", "Faults on every store: kills, pauses, cut connections, restarts", "c python node server", *TWO, "-rPfE"),
     Suite(
         "adapters-node",
         "Adapters in Node, with their frameworks",
@@ -210,7 +210,7 @@ SUITES = (
         "package",
         "What users install, in clean environments: the crate, the wheel, the npm packages, the C library; frazil/lite in a browser",
         "c python node server rust",
-        "-rs",
+        "-rsfE",
     ),
     in_python("cross", "All languages at once", "c python node"),
     in_python("repo", "The README, the guide, and what must not drift", "c python node"),
@@ -340,7 +340,7 @@ SUITES = (
     soak(
         "show",
         "frazil-server: three replicas, a balancer and six clients, and everything around them breaks",
-        ("tests/server/run.sh", "-rP", "-k", "the_show"),
+        ("tests/server/run.sh", "-rPfE", "-k", "the_show"),
         "python-release server",
         FRAZIL_SHOW_IDS="10000000",
     ),
