@@ -64,6 +64,9 @@ class Session:
         os.environ["PATH"] = env["PATH"]
         # With this variable, each of hundreds of processes would compile its imports again.
         env.pop("PYTHONDONTWRITEBYTECODE", None)
+        # A registry that is busy for a minute does not end a run of half an hour.
+        for retries in ("CARGO_NET_RETRY", "PIP_RETRIES", "npm_config_fetch_retries"):
+            env.setdefault(retries, "5")
         if self.memory:
             env["FRAZIL_TEST_SERVERS"] = str(self.memory)
         return env
