@@ -208,7 +208,7 @@ def test_a_header_of_another_version(project, prefix):
     flags = [f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lfrazil"]
     run("c++", "-std=c++17", "app.cpp", "-I.", *flags, "-o", "app", cwd=project)
     output = run(project / "app", status=-6)
-    assert f"frazil.h {MAJOR}.{MINOR}.{PATCH + 1} and runs with the library {VERSION}" in output and "install headers" in output
+    assert f"frazil.h {MAJOR}.{MINOR}.{PATCH + 1}, and running with the library {VERSION}" in output and "install both" in output
 
 
 STORES = r"""
