@@ -33,8 +33,9 @@ def tool(name, version, *options):
         # These variables are for a release's target, but the program runs on this machine.
         of_the_target = ("CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_UNSTABLE_BUILD_STD")
         env = {name: value for name, value in os.environ.items() if name not in of_the_target}
-        install = ["cargo", "install", "--quiet", "--locked", "--force", "--root", folder, *options, f"{name}@{version}"]
-        subprocess.run(install, cwd=ROOT, check=True, env=env, stdout=sys.stderr)
+        # The optimised program would compile for minutes, and then run for less than a second.
+        install = ["cargo", "install", "--debug", "--quiet", "--locked", "--force", "--root", folder, *options, f"{name}@{version}"]
+        subprocess.run(install, cwd=ROOT, check=True, env=env | {"CARGO_PROFILE_DEV_DEBUG": "0"}, stdout=sys.stderr)
         (folder / "installed").touch()
     return folder / "bin" / name
 

@@ -9,6 +9,7 @@ import html
 import json
 import os
 import re
+import shutil
 import subprocess
 import tarfile
 import tomllib
@@ -229,13 +230,27 @@ def entry(crate):
 
 
 @pytest.fixture(scope="session")
-def crates(serve, tmp_path_factory):
-    """Starts a registry with frazil's crates, and returns the address of its index. Their dependencies come from crates.io."""
-    target = tmp_path_factory.mktemp("crates")
-    names = [word for name in CRATES for word in ("--package", name)]
-    package = ["cargo", "package", "--quiet", "--locked", "--allow-dirty", "--no-verify", *names, "--target-dir", target]
+def crates(tmp_path_factory):
+    """Packs frazil's crates as they will be published, and returns the folder with the archives and with each crate's folder.
+
+    It is one folder, so that cargo compiles each crate once for all programs of the tests.
+    """
+    folder = tmp_path_factory.mktemp("crates")
+    names = [word for name in (*CRATES, "frazil-cli") for word in ("--package", name)]
+    package = ["cargo", "package", "--quiet", "--locked", "--allow-dirty", "--no-verify", *names, "--target-dir", folder / "target"]
     subprocess.run(package, cwd=ROOT, check=True)
-    packed = [target / f"package/{name}-{VERSION}.crate" for name in CRATES]
+    for path in (folder / "target/package").glob("frazil*.crate"):
+        path.rename(folder / path.name)
+        with tarfile.open(folder / path.name) as crate:
+            crate.extractall(folder, filter="data")
+    shutil.rmtree(folder / "target")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def crates_index(serve, crates):
+    """Starts a registry with frazil's crates, and returns the address of its index. Their dependencies come from crates.io."""
+    packed = [crates / f"{name}-{VERSION}.crate" for name in CRATES]
 
     def content(path):
         config = {"dl": f"{address}/crates/{{crate}}-{{version}}.crate", "api": address}

@@ -17,8 +17,8 @@ def run(*command, cwd, **environment):
     return done.stdout + done.stderr
 
 
-def test_cargo_adds_the_crate(crates, tmp_path, example):
-    index = {"CARGO_REGISTRIES_REHEARSAL_INDEX": crates}
+def test_cargo_adds_the_crate(crates_index, tmp_path, example):
+    index = {"CARGO_REGISTRIES_REHEARSAL_INDEX": crates_index}
     program = tmp_path / "program"
     run("cargo", "new", "--quiet", "--vcs", "none", program, cwd=tmp_path)
     shutil.copy(ROOT / "Cargo.lock", program)

@@ -131,10 +131,10 @@ def test_npm_install_frazil(machine, registry, database):
     assert re.search(r'^{"id":"\d{18,19}"} 20', output, re.MULTILINE), output
 
 
-def test_cargo_add_frazil(machine, crates, cargo, database):
+def test_cargo_add_frazil(machine, crates_index, cargo, database):
     """The first steps, and the web service of the guide, whose other crates come from crates.io."""
     built, settings = cargo
-    published = settings | {"CARGO_REGISTRIES_REHEARSAL_INDEX": crates}
+    published = settings | {"CARGO_REGISTRIES_REHEARSAL_INDEX": crates_index}
     first = command("docs/start.md", "sh", "--path ~/frazil/core", "--registry rehearsal")
     program = blocks("docs/start.md", "rust")[0]
     (machine.home / "first.rs").write_text(program)
@@ -155,9 +155,9 @@ def test_cargo_add_frazil(machine, crates, cargo, database):
     machine("rust", script, built, DATABASE_URL=database, **published)
 
 
-def test_an_old_cargo_is_refused_with_the_version_it_needs(machine, crates):
+def test_an_old_cargo_is_refused_with_the_version_it_needs(machine, crates_index):
     install = command("docs/start.md", "sh", "--path ~/frazil/core", "--registry rehearsal")
-    output = machine("compiler", install, CARGO_REGISTRIES_REHEARSAL_INDEX=crates, fails=True)
+    output = machine("compiler", install, CARGO_REGISTRIES_REHEARSAL_INDEX=crates_index, fails=True)
     assert f"frazil@{VERSION} which requires rustc 1.94" in output, output
 
 

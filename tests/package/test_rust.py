@@ -8,41 +8,27 @@ import signal
 import socket
 import subprocess
 import sys
-import tarfile
 import time
 import urllib.error
 import urllib.request
 
 import servers
-from conftest import ROOT
-
-# frazil and the crates that it depends on, sorted by name.
-FRAZIL = ("frazil", "frazil-base", "frazil-store")
+from conftest import CRATES, ROOT, VERSION
 
 
-def packed(folder, *names):
-    """Returns the folders of the crates as published, sorted by name."""
-    packages = [word for name in names for word in ("--package", name)]
-    built = folder / "target"
-    command = ["cargo", "package", "--quiet", "--locked", "--allow-dirty", "--no-verify", *packages, "--target-dir", built]
-    subprocess.run(command, cwd=ROOT, check=True)
-    for packed in (built / "package").glob("frazil-*.crate"):
-        with tarfile.open(packed) as crate:
-            crate.extractall(folder, filter="data")
-    crates = sorted(folder.glob("frazil-*"))
-    assert len(crates) == len(names)
-    for crate in crates:
+def replaced(crates):
+    """Returns the lines of a manifest by which the packed crates replace the registry's, which are not published yet."""
+    return "\n".join(["", "[patch.crates-io]", *(f'{name} = {{ path = "{crates}/{name}-{VERSION}" }}' for name in CRATES), ""])
+
+
+def test_the_packed_files(crates):
+    folders = [path for path in crates.iterdir() if path.is_dir()]
+    assert {path.name for path in folders} == {f"{name}-{VERSION}" for name in (*CRATES, "frazil-cli")}
+    for crate in folders:
         assert {"README.md", "LICENSE-MIT", "LICENSE-APACHE", "Cargo.toml", "src"} <= {path.name for path in crate.iterdir()}
         assert not (crate / "tests").exists() and not list(crate.rglob("simulation*"))
         # A registry's page cannot have relative links.
         assert re.findall(r"\]\((?!https://|#)", (crate / "README.md").read_text()) == [] or crate.name.startswith("frazil-cli")
-    return crates
-
-
-def patches(crates):
-    """Returns the lines of a manifest by which packed crates replace the registry's, which are not published yet."""
-    lines = [f'{re.sub(r"-[0-9.]+$", "", crate.name)} = {{ path = "../{crate.name}" }}' for crate in crates]
-    return "\n".join(["", "[patch.crates-io]", *lines, ""])
 
 
 def environment():
@@ -50,14 +36,12 @@ def environment():
     return {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target"), "CARGO_PROFILE_DEV_DEBUG": "0"}
 
 
-def test_the_crate(tmp_path, example):
-    crate, *below = packed(tmp_path, *FRAZIL)
-
+def test_the_crate(crates, tmp_path, example):
     program = tmp_path / "program"
     (program / "src").mkdir(parents=True)
     (program / "src/main.rs").write_text(example("rust", "docs/start.md"))
-    manifest = f'[package]\nname = "program"\nedition = "2024"\n\n[dependencies]\nfrazil = {{ path = "../{crate.name}" }}\n'
-    (program / "Cargo.toml").write_text(manifest + patches(below))
+    manifest = f'[package]\nname = "program"\nedition = "2024"\n\n[dependencies]\nfrazil = "{VERSION}"\n'
+    (program / "Cargo.toml").write_text(manifest + replaced(crates))
     shutil.copy(ROOT / "Cargo.lock", program)
     local = {"FRAZIL_HOME": str(tmp_path / "local")}
     subprocess.run(["cargo", "run", "--quiet"], cwd=program, check=True, env=environment() | local)
@@ -77,9 +61,8 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def test_the_page_of_rust(tmp_path):
+def test_the_page_of_rust(crates, tmp_path):
     """Each sample is a program with the dependencies that the page names. The first one is a web service."""
-    crate, *below = packed(tmp_path, *FRAZIL)
     page = (ROOT / "docs/rust.md").read_text()
     (named,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     samples = re.findall(r"^```rust\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
@@ -88,8 +71,8 @@ def test_the_page_of_rust(tmp_path):
     for number, sample in enumerate(samples):
         (program / f"src/bin/sample{number}.rs").write_text(sample)
     assert named.count("../frazil/core") == 1
-    manifest = '[package]\nname = "samples"\nedition = "2024"\n\n' + named.replace("../frazil/core", f"../{crate.name}")
-    (program / "Cargo.toml").write_text(manifest + patches(below))
+    manifest = '[package]\nname = "samples"\nedition = "2024"\n\n' + named.replace("../frazil/core", f"{crates}/frazil-{VERSION}")
+    (program / "Cargo.toml").write_text(manifest + replaced(crates))
     shutil.copy(ROOT / "Cargo.lock", program)
     subprocess.run(["cargo", "build", "--quiet"], cwd=program, check=True, env=environment())
 
@@ -127,11 +110,10 @@ def test_the_page_of_rust(tmp_path):
         assert '"state": "free"' in held.stdout or '"state":"free"' in held.stdout, held
 
 
-def test_the_command(tmp_path):
+def test_the_command(crates, tmp_path):
     """The command's crate depends on the library's version. A packed crate replaces this, because it is not published yet."""
-    frazil, base, command, store = packed(tmp_path, *FRAZIL, "frazil-cli")
-    replaced = patches([frazil, base, store]).replace("../", "")
-    (tmp_path / "Cargo.toml").write_text(f'[workspace]\nresolver = "3"\nmembers = ["{command.name}"]\n{replaced}')
+    shutil.copytree(crates / f"frazil-cli-{VERSION}", tmp_path / "command")
+    (tmp_path / "Cargo.toml").write_text(f'[workspace]\nresolver = "3"\nmembers = ["command"]\n{replaced(crates)}')
     shutil.copy(ROOT / "Cargo.lock", tmp_path)
     command = ["cargo", "run", "--quiet", "--package", "frazil-cli", "--", "next", "twitter datacenter=1 worker=7"]
     done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, env=environment())
