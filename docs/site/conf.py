@@ -50,9 +50,23 @@ REFERENCE = {
     "include/frazil.h": "site/c.md",
     "include/frazil.hpp": "site/cpp.md",
 }
-TEXTS = {page.stem: (ROOT / page.read_text().strip()) for page in sorted((DOCS / "site/texts").glob("*.md"))}
+TEXTS = {
+    "c-conventions": ROOT / "c-api/README.md",
+    "changelog": ROOT / "CHANGELOG.md",
+    "example-django": ROOT / "examples/django/README.md",
+    "example-fastapi": ROOT / "examples/fastapi/README.md",
+    "example-fastify-drizzle": ROOT / "examples/fastify-drizzle/README.md",
+    "example-game-server": ROOT / "examples/game-server/README.md",
+    "example-nestjs-prisma": ROOT / "examples/nestjs-prisma/README.md",
+    "node-package": ROOT / "node/README.md",
+    "python-package": ROOT / "python/README.md",
+}
 PAGES = {(ROOT / file).resolve(): page for file, page in REFERENCE.items()}
 PAGES |= {file: f"site/texts/{name}.md" for name, file in TEXTS.items()}
+# Sphinx makes pages only of files below docs/. `read` replaces the content of these.
+(DOCS / "site/texts").mkdir(exist_ok=True)
+for name in TEXTS:
+    (DOCS / f"site/texts/{name}.md").touch()
 
 # The words that people type into the search box, where a page or a section says it otherwise.
 SEARCHED = {
