@@ -32,6 +32,12 @@ wheel() {
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/frazil-*.whl
 }
 
+# Builds programs of bench/rust that need a feature.
+programs() { # FEATURE ARGUMENT...
+    cargo build --quiet --locked --release --manifest-path bench/rust/Cargo.toml --target-dir bench/rust/target \
+        --no-default-features --features "$@"
+}
+
 case $name in
     c)
         c-api/build.sh "--$profile" >&2
@@ -49,14 +55,13 @@ case $name in
             exec cargo test --quiet --locked --release -p frazil --lib fleet -- --nocapture
         fi
         cargo build --quiet --locked --release -p frazil-server
-        cargo build --quiet --locked --release --manifest-path bench/leases/Cargo.toml
-        exec python3 bench/fleet/costs.py --crowd bench/leases/target/release/crowd --server "$target/release/frazil-server" "$@"
+        programs leases --bin crowd
+        exec python3 bench/fleet/costs.py --crowd bench/rust/target/release/crowd --server "$target/release/frazil-server" "$@"
         ;;
     leases)
-        cd bench/leases
-        cargo build --release --locked --quiet
+        programs leases --bin leases
         # shellcheck disable=SC2016
-        exec python3 ../../tests/servers redis -- sh -c 'exec target/release/frazil-bench-leases "$FRAZIL_TEST_REDIS" "$@"' \
+        exec python3 tests/servers redis -- sh -c 'exec bench/rust/target/release/leases "$FRAZIL_TEST_REDIS" "$@"' \
             leases "${1:-300}" "${2:-40}" "${3:-20}" "${4-window=7s renew=2s}"
         ;;
     node)
@@ -91,10 +96,10 @@ case $name in
     server)
         if [ -n "$quick" ]; then built=counted; else built=release; fi
         cargo build --quiet --locked --profile "$built" -p frazil-server
-        cargo build --quiet --locked --release --manifest-path bench/server/Cargo.toml --target-dir target/bench-server
+        programs server --bin floor --bin pace
         what=${1:-bench}
         [ $# -eq 0 ] || shift
-        exec python3 "bench/server/$what.py" "$target/$built/frazil-server" target/bench-server/release "$@"
+        exec python3 "bench/server/$what.py" "$target/$built/frazil-server" bench/rust/target/release "$@"
         ;;
     *)
         echo "bench/run.sh: ${name:-nothing} is none of: c, columns, fleet, leases, node, orm, python, rust, server" >&2

@@ -1,6 +1,6 @@
 //! Many leases in one process: what they cost, and whether they are renewed in time over a slow connection.
 //!
-//!     frazil-bench-leases STORE LEASES ROUND_TRIP_MS SECONDS [SPEC]
+//!     leases STORE LEASES ROUND_TRIP_MS SECONDS [SPEC]
 //!
 //! Opens one generator in each of LEASES namespaces, then puts every connection through a proxy that delays each round trip by
 //! ROUND_TRIP_MS, and for SECONDS asks every generator for an ID five times a second. Prints a Markdown table row.
@@ -21,7 +21,7 @@ const ROUND: Duration = Duration::from_millis(200);
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [store, leases, delay_ms, seconds, spec @ ..] = arguments.as_slice() else {
-        panic!("usage: frazil-bench-leases STORE LEASES ROUND_TRIP_MS SECONDS [SPEC]");
+        panic!("usage: leases STORE LEASES ROUND_TRIP_MS SECONDS [SPEC]");
     };
     let number = |text: &String| text.parse::<usize>().unwrap_or_else(|_| panic!("{text} is not a number"));
     let (leases, delay, seconds) = (number(leases), Duration::from_millis(number(delay_ms) as u64), number(seconds));

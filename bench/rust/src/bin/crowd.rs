@@ -1,6 +1,6 @@
 //! Processes that lease from one store: each starts, issues IDs and releases its numbers. Every ID is checked.
 //!
-//!     frazil-bench-crowd PROCESSES LEASES IDS SECONDS FOLDER SPEC
+//!     crowd PROCESSES LEASES IDS SECONDS FOLDER SPEC
 //!
 //! Forks PROCESSES, which within SECONDS (0: at once) open LEASES generators each, and then issue IDS of each in a second. Prints a line of JSON once all
 //! have started, waits for a line on its input, lets them close, and prints another line. `bench/fleet/costs.py` runs it.
@@ -24,7 +24,7 @@ struct End {
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [processes, leases, rate, seconds, folder, spec] = arguments.as_slice() else {
-        panic!("usage: frazil-bench-crowd PROCESSES LEASES IDS SECONDS FOLDER SPEC");
+        panic!("usage: crowd PROCESSES LEASES IDS SECONDS FOLDER SPEC");
     };
     let number = |text: &String| text.parse::<usize>().unwrap_or_else(|_| panic!("{text} is not a number"));
     let (processes, leases, rate, folder) = (number(processes), number(leases), number(rate), PathBuf::from(folder));
