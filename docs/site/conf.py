@@ -311,8 +311,7 @@ def index(app, error):
         )
         assert not unknown, f"SEARCHED names what does not exist: {unknown}"
         subprocess.run([sys.executable, DOCS / "pictures/draw.py", "--narrow", Path(app.outdir, "_images")], check=True)
-        for plot in DOCS.glob("speed/*_narrow.svg"):
-            shutil.copy(plot, Path(app.outdir, "_images"))
+        subprocess.run([sys.executable, ROOT / "bench/plot.py", "--narrow", Path(app.outdir, "_images")], check=True)
         static = Path(app.outdir, "_static")
         shutil.copy(ROOT / "build/guide-node/node_modules/minisearch/dist/umd/index.js", static / "minisearch.js")
         (static / "sections.js").write_text(f"var SECTIONS = {json.dumps(found, ensure_ascii=False, separators=(',', ':'))}\n")
@@ -363,7 +362,7 @@ def words(markup):
 
 
 def narrowed(match):
-    if match[2] not in DRAWN and not (DOCS / f"speed/{match[2]}_narrow.svg").exists():
+    if match[2] not in DRAWN and not (DOCS / f"speed/{match[2]}.svg").exists():
         return match[0]
     return f'<picture><source media="(max-width: 40em)" srcset="{match[1]}{match[2]}_narrow.svg">{match[0]}</picture>'
 
