@@ -1,6 +1,8 @@
-"""Draws the guide's plots from the files of a run of `make bench`: bench/plot.py [FROM TO].
+"""Draws the guide's plots: bench/plot.py [FROM [TO] | --check | --narrow FOLDER].
 
-A file of FROM holds a language's cases, or `threads`, `latency` or `rows`.
+FROM is the folder of a run of `make bench` (build/bench), whose files hold a language's cases, or `threads`, `latency` or `rows`. TO
+(docs/speed) gets the figures as measured.json, and a plot for each file. The narrow forms, which are for phones, are drawn from measured.json
+when the guide's site is built.
 """
 
 import json
@@ -9,8 +11,11 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "docs/pictures"))
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs/pictures"))
 from draw import NARROW, Picture
+
+GUIDE = ROOT / "docs/speed"
 
 # Each has a contrast of at least 3:1 on its card.
 LIGHT, DARK = ("#1f6f8b", "#767676", "#b3721a"), ("#5cabc8", "#8b939c", "#d08c35")
@@ -103,7 +108,7 @@ class Chart(Picture):
             x += 74
 
 
-def bars(language, cases, folder):
+def bars(language, cases):
     """ns per ID by group, the fastest on top. Each group has its own linear axis, and its bars have their figures."""
     unit = "row" if language in ("columns", "orm") else "ID"
     groups = [
@@ -116,10 +121,13 @@ def bars(language, cases, folder):
         )
         for title, members in grouped([case for case in cases if "empty loop" not in case["case"]])
     ]
-    for narrow in (False, True):
+
+    def draw(narrow):
         chart = Chart(f"{LANGUAGES.get(language, language.capitalize())}: ns per {unit}", groups, narrow)
         chart.legend()
-        write(chart, folder / f"{language}{'_narrow' * narrow}.svg")
+        return chart
+
+    return draw
 
 
 def grouped(cases):
@@ -131,15 +139,14 @@ def grouped(cases):
     return [(title, members) for title, members in groups.items() if members]
 
 
-def headline(languages, folder):
+def headline(languages):
     """A call of frazil beside its best-known peers, on a linear axis."""
     costs = {(language, label(case["case"])): case["ns"] for language in ("python", "node") for case in languages[language]}
     shown = []
     for language, case, name in HEADLINE:
         ns = costs[language, label(case)]
         shown.append(("frazil" if name.endswith("frazil") else "floor", name, ns, f"{ns:.0f} ns"))
-    for narrow in (False, True):
-        write(Chart("The time of one ID, in ns", [("", shown)], narrow), folder / f"headline{'_narrow' * narrow}.svg")
+    return lambda narrow: Chart("The time of one ID, in ns", [("", shown)], narrow)
 
 
 class Plot(Picture):
@@ -172,30 +179,30 @@ class Plot(Picture):
             self.text(right - 6, round(end_y + (-10 if values[-1] == highest else below), 1), name, f"small bold dot{number}", "end")
 
 
-def rows(cases, folder):
+def rows(cases):
     """The cost of a row against the number of rows."""
     most = max(max(case["ns"]) for case in cases)
     counts = cases[0]["rows"]
     span = math.log10(counts[-1] / counts[0])
     places = [(math.log10(count / counts[0]) / span, f"{count:,}") for count in counts]
     lines = [(case["case"], case["ns"]) for case in cases]
-    plot("rows", folder, "ns per row", "rows, logarithmic", places, lines, up_to(most))
+    return plot("ns per row", "rows, logarithmic", places, lines, up_to(most))
 
 
-def threads(cases, folder):
+def threads(cases):
     most = max(max(case["millions"]) for case in cases)
     counts = cases[0]["threads"]
     places = [((count - counts[0]) / (counts[-1] - counts[0]), f"{count}") for count in counts]
     lines = [(case["case"], case["millions"]) for case in cases]
-    plot("threads", folder, "Million IDs a second", "threads on one generator or segment", places, lines, up_to(most))
+    return plot("Million IDs a second", "threads on one generator or segment", places, lines, up_to(most))
 
 
-def latencies(cases, folder):
+def latencies(cases):
     low, high = (extreme(extreme(case["ns"]) for case in cases) for extreme in (min, max))
     ticks = [10**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
     places = [(place / 3, name) for place, name in enumerate(["p50", "p99", "p99.9", "max"])]
     lines = [(case["case"], case["ns"]) for case in cases]
-    plot("latency", folder, "ns of one call, logarithmic", "quantiles of the calls", places, lines, ticks, math.log10)
+    return plot("ns of one call, logarithmic", "quantiles of the calls", places, lines, ticks, math.log10)
 
 
 def up_to(most):
@@ -205,32 +212,44 @@ def up_to(most):
     return [int(step * number) for number in range(math.ceil(most / step) + 1)]
 
 
-def plot(name, folder, title, axis, places, lines, ticks, scale=float):
-    for narrow in (False, True):
-        write(Plot(title, axis, places, lines, ticks, narrow, scale), folder / f"{name}{'_narrow' * narrow}.svg")
+def plot(title, axis, places, lines, ticks, scale=float):
+    return lambda narrow: Plot(title, axis, places, lines, ticks, narrow, scale)
 
 
-def write(chart, path):
-    path.write_text(chart.svg())
-    print(path)
+def plots(measured):
+    """Returns a function for each plot, which draws it, wide or narrow."""
+    kinds = {"rows": rows, "threads": threads, "latency": latencies}
+    drawn = {name: kinds[name](cases) if name in kinds else bars(name, cases) for name, cases in measured.items()}
+    return drawn | ({"headline": headline(measured)} if {"python", "node"} <= measured.keys() else {})
+
+
+def text_of(measured):
+    """Returns the figures as JSON, with a case in each line."""
+    kept = ("case", "ns", "rows", "threads", "millions")
+    line = lambda case: "  " + json.dumps({key: case[key] for key in kept if key in case}, ensure_ascii=False)
+    files = (f' "{name}": [\n' + ",\n".join(map(line, cases)) + "\n ]" for name, cases in measured.items())
+    return "{\n" + ",\n".join(files) + "\n}\n"
 
 
 def main():
-    source, folder = map(Path, sys.argv[1:] or ["build/bench", "docs/speed"])
-    folder.mkdir(parents=True, exist_ok=True)
-    measured = {path.stem: json.loads(path.read_text()) for path in sorted(source.glob("*.json"))}
-    if {"python", "node"} <= measured.keys():
-        headline(measured, folder)
-    for name, cases in measured.items():
-        match name:
-            case "rows":
-                rows(cases, folder)
-            case "threads":
-                threads(cases, folder)
-            case "latency":
-                latencies(cases, folder)
-            case language:
-                bars(language, cases, folder)
+    match sys.argv[1:]:
+        case ["--check"]:
+            drawn = plots(json.loads((GUIDE / "measured.json").read_text()))
+            files = {path.name: path.read_text() for path in GUIDE.glob("*.svg")}
+            if files != {f"{name}.svg": draw(False).svg() for name, draw in drawn.items()}:
+                sys.exit("docs/speed is not what bench/plot.py draws from measured.json")
+        case ["--narrow", folder]:
+            for name, draw in plots(json.loads((GUIDE / "measured.json").read_text())).items():
+                (Path(folder) / f"{name}_narrow.svg").write_text(draw(True).svg())
+        case folders:
+            source, folder = (*map(Path, folders), *(Path("build/bench"), GUIDE)[len(folders) :])
+            folder.mkdir(parents=True, exist_ok=True)
+            files = (path for path in sorted(source.glob("*.json")) if path.name != "measured.json")
+            measured = {path.stem: json.loads(path.read_text()) for path in files}
+            (folder / "measured.json").write_text(text_of(measured))
+            for name, draw in plots(measured).items():
+                (folder / f"{name}.svg").write_text(draw(False).svg())
+                print(folder / f"{name}.svg")
 
 
 if __name__ == "__main__":

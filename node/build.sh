@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the addon into node/frazil.node and frazil/lite into node/lite, and installs what the tests need.
+# Builds the addon into node/frazil.node, the forms for `import`, and frazil/lite into node/lite, and installs what the tests need.
 # usage: node/build.sh [--release | --demo | --lean]
 #   --release: also packs build/frazil.tgz, which a project installs
 #   --demo: a quick build of the addon alone; --lean: also without the clients of servers
@@ -26,6 +26,7 @@ esac
 mkdir -p build
 cp "$from/$library" build/frazil.node.new
 mv build/frazil.node.new node/frazil.node
+node node/modules.mjs
 [ $profile != demo ] || exit 0
 
 # npm empties the folder first, so the mark is only there after a complete installation.

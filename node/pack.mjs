@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import './modules.mjs'
 
 const [target, addon, folder, list] = process.argv.slice(2)
 const here = fileURLToPath(new URL('.', import.meta.url))

@@ -25,7 +25,7 @@ sed -i "s/frazil-$old-/frazil-$new-/; s/libfrazil\.so\.$(abi "$old")\b/libfrazil
 sed -i "s/frazil-$old-/frazil-$new-/" docs/start.md
 sed -i "s/frazil-server:$old\$/frazil-server:$new/" server/dist/compose.yaml server/dist/kubernetes/deployment.yaml
 # cargo and npm write their own lock files.
-for locked in . bench/leases bench/rust fuzz trial; do
+for locked in . bench/rust fuzz trial; do
     cargo update --quiet --workspace --manifest-path "$locked/Cargo.toml"
 done
 for locked in tests/node tests/adapters/node bench/node trial; do

@@ -1,6 +1,7 @@
 """Makes docs/trial.md from trial/results.jsonl and trial/libraries.toml: trial/page.py, or trial/page.py --check."""
 
 import json
+import re
 import sys
 import textwrap
 import tomllib
@@ -77,9 +78,19 @@ def cell(record, running):
     return "; ".join(said)
 
 
-def row(key, library):
+def program(key):
+    """Returns the file with a library's function, and the numbers of the function's first and last line."""
     language, name = key.split("/")
-    return f"[{library.get('row', library['library'])}](../trial/programs/{name}.{ENDINGS[language]})"
+    file = TRIAL / "programs" / f"libraries.{ENDINGS[language]}"
+    lines = file.read_text().splitlines()
+    [first] = [number for number, line in enumerate(lines) if re.match(rf"(?:def|fn|async function) {name}\(", line)]
+    last = next(number for number in range(first, len(lines)) if number + 1 == len(lines) or re.match(r"\S", lines[number + 1]))
+    return file, first + 1, last + 1
+
+
+def row(key, library):
+    file, line, _ = program(key)
+    return f"[{library.get('row', library['library'])}](../trial/programs/{file.name}#L{line})"
 
 
 def table(heads, rows):

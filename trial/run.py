@@ -69,13 +69,12 @@ class Trial:
     def start(self, way="run", count=NO_LIMIT, seconds=2.0, pause=0.0):
         file = self.folder / f"ids{len(self.files)}"
         self.files.append(file)
-        programs = TRIAL / "programs"
         command = {
-            "python": [sys.executable, programs / f"{self.name}.py"],
-            "node": ["node", programs / f"{self.name}.mjs"],
-            "rust": [TARGET / "debug" / self.name],
+            "python": [sys.executable, "programs/libraries.py"],
+            "node": ["node", "programs/libraries.mjs"],
+            "rust": [TARGET / "debug/libraries"],
         }[self.language]
-        arguments = [way, "1", str(count), str(seconds), str(pause), str(file)]
+        arguments = [self.name, way, "1", str(count), str(seconds), str(pause), str(file)]
         return subprocess.Popen(
             [*command, *arguments],
             env=self.environment,

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measures what a start, a renewal and a release cost each store: round trips, bytes, and the server's processor time.
 
-    bench/fleet/run.sh costs                    every store; prints Markdown tables
-    bench/fleet/run.sh costs redis,postgresql   these
-    bench/fleet/run.sh tier 3000                3,000 processes on three replicas of frazil-server over one PostgreSQL
+    bench/run.sh fleet costs                    every store; prints Markdown tables
+    bench/run.sh fleet costs redis,postgresql   these
+    bench/run.sh fleet tier 3000                3,000 processes on three replicas of frazil-server over one PostgreSQL
 
-The processes are real ones (bench/leases/src/bin/crowd.rs), one lease each, on private servers (tests/servers). A server's time is that
+The processes are real ones (bench/rust/src/bin/crowd.rs), one lease each, on private servers (tests/servers). A server's time is that
 of its whole family of processes, from /proc, less its time without requests. So other work on the machine hardly changes it.
 """
 

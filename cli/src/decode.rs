@@ -1,7 +1,6 @@
 //! Decodes IDs of the command line, or within the lines of the input.
 
 mod parts;
-mod words;
 
 use super::arguments::Decode;
 use super::code;
@@ -17,10 +16,9 @@ use frazil::admin::{id_of_bits, shown, system_ms};
 use frazil::bindings::{parts_to_json, show_instant};
 use frazil::{Error, ErrorKind, Field, Id, Layout, Parts, Result, TextFormat};
 pub(super) use parts::note;
-use parts::{Dates, add_number};
+use parts::{Dates, add_number, content, is_integer, words};
 use serde_json::json;
 use std::ops::Range;
-use words::{content, is_integer, words};
 
 const DAY_MS: i64 = 86_400_000;
 /// The number of broken lines that are reported; the others are counted.

@@ -180,7 +180,7 @@ pub mod bindings {
     pub use frazil_base::nearest::did_you_mean;
     pub use frazil_base::os::cancel::Uncancelled;
     pub use frazil_base::os::fork::{Waiting, Written, awaited_by_parent};
-    pub use frazil_base::os::pin::stay;
+    pub use frazil_base::os::host::stay;
     pub use frazil_base::time::{parse_instant, show_epoch, show_instant};
     #[cfg(all(feature = "frazil-server", feature = "admin"))]
     pub use frazil_store::{Proxy, Question, busy};

@@ -3,7 +3,7 @@
 mod line;
 mod plan;
 #[cfg(test)]
-mod secrets;
+mod secrets_tests;
 
 pub use plan::NodeSource;
 pub(crate) use plan::Plan;

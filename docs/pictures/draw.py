@@ -2,7 +2,7 @@
 files. The narrow forms are for phones; the guide's site is built with them.
 
 Each picture is a card with its own background, so that it can be read on a light and on a dark page. `shards.json` is what
-measure_shards.py has counted, `demo.json` what record_demo.py has recorded, and `fleet.json` what `bench/fleet/run.sh simulation` has.
+measure_shards.py has counted, `demo.json` what record_demo.py has recorded, and `fleet.json` what `bench/run.sh fleet simulation` has.
 """
 
 import functools

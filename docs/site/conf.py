@@ -50,9 +50,23 @@ REFERENCE = {
     "include/frazil.h": "site/c.md",
     "include/frazil.hpp": "site/cpp.md",
 }
-TEXTS = {page.stem: (ROOT / page.read_text().strip()) for page in sorted((DOCS / "site/texts").glob("*.md"))}
+TEXTS = {
+    "c-conventions": ROOT / "c-api/README.md",
+    "changelog": ROOT / "CHANGELOG.md",
+    "example-django": ROOT / "examples/django/README.md",
+    "example-fastapi": ROOT / "examples/fastapi/README.md",
+    "example-fastify-drizzle": ROOT / "examples/fastify-drizzle/README.md",
+    "example-game-server": ROOT / "examples/game-server/README.md",
+    "example-nestjs-prisma": ROOT / "examples/nestjs-prisma/README.md",
+    "node-package": ROOT / "node/README.md",
+    "python-package": ROOT / "python/README.md",
+}
 PAGES = {(ROOT / file).resolve(): page for file, page in REFERENCE.items()}
 PAGES |= {file: f"site/texts/{name}.md" for name, file in TEXTS.items()}
+# Sphinx makes pages only of files below docs/. `read` replaces the content of these.
+(DOCS / "site/texts").mkdir(exist_ok=True)
+for name in TEXTS:
+    (DOCS / f"site/texts/{name}.md").touch()
 
 # The words that people type into the search box, where a page or a section says it otherwise.
 SEARCHED = {
@@ -297,8 +311,7 @@ def index(app, error):
         )
         assert not unknown, f"SEARCHED names what does not exist: {unknown}"
         subprocess.run([sys.executable, DOCS / "pictures/draw.py", "--narrow", Path(app.outdir, "_images")], check=True)
-        for plot in DOCS.glob("speed/*_narrow.svg"):
-            shutil.copy(plot, Path(app.outdir, "_images"))
+        subprocess.run([sys.executable, ROOT / "bench/plot.py", "--narrow", Path(app.outdir, "_images")], check=True)
         static = Path(app.outdir, "_static")
         shutil.copy(ROOT / "build/guide-node/node_modules/minisearch/dist/umd/index.js", static / "minisearch.js")
         (static / "sections.js").write_text(f"var SECTIONS = {json.dumps(found, ensure_ascii=False, separators=(',', ':'))}\n")
@@ -349,7 +362,7 @@ def words(markup):
 
 
 def narrowed(match):
-    if match[2] not in DRAWN and not (DOCS / f"speed/{match[2]}_narrow.svg").exists():
+    if match[2] not in DRAWN and not (DOCS / f"speed/{match[2]}.svg").exists():
         return match[0]
     return f'<picture><source media="(max-width: 40em)" srcset="{match[1]}{match[2]}_narrow.svg">{match[0]}</picture>'
 

@@ -2,7 +2,7 @@
 
 use crate::convert;
 use crate::error::{exception, guard, held};
-use crate::next::mint::Mint;
+use crate::next::Mint;
 use crate::wait::{Call, Limit, finish, named, timeout};
 use frazil::bindings::{DROP_TIMEOUT, EXIT_TIMEOUT};
 use frazil::{EVENT_LOOP_TIMEOUT, Error, ErrorKind, Source};

@@ -88,8 +88,8 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.setattr("_ids", wrap_pyfunction!(layout::many::_ids, module)?)?;
     module.setattr("_texts", wrap_pyfunction!(layout::arrow::_texts, module)?)?;
     module.setattr("_lease", wrap_pyfunction!(lease::_lease, module)?)?;
-    module.setattr("_open_pickled", wrap_pyfunction!(snowflake::pickled::_open_pickled, module)?)?;
-    module.setattr("_reopen", wrap_pyfunction!(snowflake::pickled::_reopen, module)?)?;
+    module.setattr("_open_pickled", wrap_pyfunction!(snowflake::_open_pickled, module)?)?;
+    module.setattr("_reopen", wrap_pyfunction!(snowflake::_reopen, module)?)?;
     module.setattr("_Ends", py.get_type::<wait::Ends>())?;
     once(py)
 }

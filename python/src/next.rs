@@ -2,7 +2,6 @@
 //!
 //! They first try without a wait, holding the GIL. Only a call that must wait releases the GIL.
 
-pub(crate) mod mint;
 pub(crate) mod source;
 
 use crate::convert;
@@ -10,10 +9,10 @@ use crate::error::{OrRaise, exception, guard, guard_short, held, refuse};
 use crate::wait::{Call, Limit, finish, timeout};
 use frazil::bindings::Written;
 use frazil::{Error, ErrorKind, Id, MAX_BATCH, Source, batch_in_pieces};
-use mint::Mint;
 use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyList, PyTuple, PyType};
-use pyo3::{Borrowed, IntoPyObjectExt, ffi};
+use pyo3::{Borrowed, IntoPyObjectExt, PyClass, ffi};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -275,4 +274,11 @@ unsafe fn only_timeout(
         limit = timeout(Some(&value))?;
     }
     Ok(limit)
+}
+
+/// A class of one of the core's sources of IDs.
+pub(crate) trait Mint: PyClass<Frozen = True> + Sync {
+    type Ids: Source;
+    /// The source, shared with the calls that wait without a thread.
+    fn ids(&self) -> &Arc<Self::Ids>;
 }

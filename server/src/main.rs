@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `settings`, `config` | flags, environment and file; the checked result |
 //! | `log`, `log_writer`, `access_log` | lines of JSON, and the thread that writes them |
-//! | `refusal`, `refusal_log` | an error in the form of each protocol; refused access in the log |
+//! | `refusal` | an error in the form of each protocol; refused access in the log |
 //! | `tokens`, `tls` | rights; certificates |
 //! | `host` | the host of a request, and whether a foreign web page could use it |
 //! | `peer`, `proxies`, `connections_by_address`, `rate` | the client of a connection; the rates of tokens and addresses |
@@ -17,28 +17,25 @@
 //! | `mint`, `yielding` | IDs without blocking the event loop |
 //! | `metrics`, `process_metrics` | counters and histograms; the memory, CPU time and descriptors of the process |
 //! | `shared`, `share`, `unread_answers` | the state that all connections share; the limits that all names share; answers in memory |
-//! | `listen`, `unix_socket`, `fd_limit`, `heap` | ports, limits, and the memory of connections |
-//! | `stop`, `cancel_on`, `lingering_close` | the end of the server, of some work, and of a connection |
+//! | `listen`, `unix_socket`, `heap` | ports, and the memory of connections |
+//! | `stop` | the end of the server, of some work, and of a connection |
 //! | `protocol`, `dispatch`; `http`, `resp`, `admin` | the protocols of the ports, and the code that speaks them |
 //! | `systemd` | systemd |
 //! | `health` | the health check |
-//! | `run` | the life of the process |
+//! | `run` | the life of the process; its limit on open files |
 
 mod access_log;
 mod admin;
-mod cancel_on;
 mod compat;
 mod config;
 mod connections_by_address;
 mod dispatch;
-mod fd_limit;
 mod generators;
 mod health;
 mod heap;
 mod host;
 mod http;
 mod lend;
-mod lingering_close;
 mod listen;
 mod log;
 mod log_writer;
@@ -52,7 +49,6 @@ mod protocol;
 mod proxies;
 mod rate;
 mod refusal;
-mod refusal_log;
 mod resp;
 mod run;
 mod settings;

@@ -11,8 +11,9 @@ use crate::proxies::Proxies;
 use crate::shared::Shared;
 use crate::stop::{self, Stop};
 use crate::tls::Tls;
-use crate::{fd_limit, heap, log, systemd};
+use crate::{heap, log, systemd};
 use frazil::{Error, ErrorKind, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -64,7 +65,7 @@ async fn serve(config: Config) -> Result<()> {
     let (_never, no_stop) = stop::channel();
     let mut limits = config.limits;
     let lent = config.plans.iter().filter(|plan| plan.is_lent()).count();
-    limits.connections = fd_limit::connections_within(limits.connections, config.endpoints.len(), lent * AT_ONCE);
+    limits.connections = connections_within(limits.connections, config.endpoints.len(), lent * AT_ONCE);
     let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.hosts, config.access_log));
     let proxies = Arc::new(config.proxies);
     let panics = shared.metrics.panics.clone();
@@ -189,4 +190,25 @@ fn reload(shared: &Shared) {
     if serves && shared.serves() {
         systemd::ready();
     }
+}
+
+/// The files kept for stores, ports, the log and the runtime.
+const RESERVED: u64 = 64;
+
+/// Raises the limit to what the system allows, and returns how many connections each port may have. Each lent store has its own share of
+/// files.
+fn connections_within(connections: usize, ports: usize, lent: usize) -> usize {
+    let reserved = RESERVED + lent as u64;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = current != maximum && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
+    let Some(allowed) = (if raised { maximum } else { current }) else { return connections };
+    let room = (allowed.saturating_sub(reserved) / ports.max(1) as u64).max(1);
+    let room = usize::try_from(room).unwrap_or(usize::MAX);
+    if room < connections {
+        let wanted = reserved + (connections * ports) as u64;
+        let why =
+            format!("only {allowed} files may be open (ulimit -n, LimitNOFILE=): {connections} connections of each port take {wanted}");
+        log::warning("connections.fewer", [("connections", room.into()), ("text", why.into())]);
+    }
+    connections.min(room)
 }

@@ -3,17 +3,15 @@
 use crate::metrics::Metrics;
 use crate::names::Name;
 use crate::rate::{AddressRates, Rate};
-use crate::refusal::{Refusal, Result};
-use crate::refusal_log::RefusalLog;
+use crate::refusal::{Refusal, RefusalLog, Result};
 use crate::tls::Tls;
 use crate::tokens::{Fingerprint, Gate, Right};
 use frazil::bindings::did_you_mean;
 use frazil::{Error, ErrorKind};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The client of a request, as far as its limits and rights go.

@@ -31,6 +31,7 @@ tests/platforms/folder.sh "$folder"
 # A copy of the tree, whose `build` stays, because the tests and the packages of other systems write into it.
 find "$folder/tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -z --cached --others --exclude-standard | tar --create --null --ignore-failed-read --files-from - 2> /dev/null | tar x -C "$folder/tree"
+node "$folder/tree/node/modules.mjs"
 
 # In a user namespace with all accounts, the kernel has its own rule that runs ARM programs with QEMU. It ends with this script.
 unshare --user tail --pid=$$ --follow /dev/null 9>&- &

@@ -31,14 +31,16 @@ ends() { # LOG NODE ARGUMENTS
 run_c() {
     local out=/build/c cases names wanted
     cargo build "${cargo[@]}" -p frazil-c
-    mkdir -p $out
+    mkdir -p $out/posix/{netinet,sys}
+    # The headers of POSIX that the cases include.
+    for header in netinet/in sys/mman sys/socket sys/syscall sys/wait; do cp tests/platforms/posix.h $out/posix/$header.h; done
     cp "$built/frazil.dll" /usr/x86_64-w64-mingw32/lib/libwinpthread-1.dll $out/
     python3 tests/c/vectors.py > $out/vectors.h
     for std in c99 c17; do
         x86_64-w64-mingw32-gcc -std=$std -pedantic -Wall -Wextra -Wconversion -Werror -fsyntax-only -Iinclude -x c include/frazil.h
     done
     for cases in cases cases_interop cases_errors; do
-        x86_64-w64-mingw32-gcc -w -fpermissive -std=gnu99 -D__USE_MINGW_ANSI_STDIO=1 -Itests/platforms/include -Iinclude -Itests/c -I$out \
+        x86_64-w64-mingw32-gcc -w -fpermissive -std=gnu99 -D__USE_MINGW_ANSI_STDIO=1 -I$out/posix -Iinclude -Itests/c -I$out \
             tests/c/$cases.c "$built/libfrazil.dll.a" -lpthread -lws2_32 -o $out/$cases.exe
         names=$(left_out $cases.c)
         skipped=$((skipped + $(wc -w <<< "$names")))

@@ -210,6 +210,7 @@ def test_a_translation_has_the_same_code_links_and_figures(page):
 
 def test_the_pictures_are_what_the_script_draws():
     subprocess.run([sys.executable, DOCS / "pictures/draw.py", "--check"], check=True)
+    subprocess.run([sys.executable, ROOT / "bench/plot.py", "--check"], check=True)
 
 
 SCREENSHOTS = sorted(path for path in (DOCS / "pictures").glob("*.png") if not path.stem.endswith("_dark"))

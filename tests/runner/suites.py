@@ -334,7 +334,7 @@ SUITES = (
     soak("simulation", "The lease's protocol in its simulation", (*SOAK, "--lib", "simulation"), FRAZIL_SEEDS="200000"),
     soak("mutants", "Bugs that are planted into the lease's protocol", ("tests/mutants/run.py",)),
     soak("attacks", "Attacks by real processes find planted bugs", ("python3", "tests/dossier/planted.py")),
-    soak("fleet", "A fleet of a hundred thousand processes on one store, in simulated time", ("bench/fleet/run.sh", "simulation")),
+    soak("fleet", "A fleet of a hundred thousand processes on one store, in simulated time", ("bench/run.sh", "fleet", "simulation")),
     soak("loom", "loom", (*CARGO, "--release", *MODELLED, "--lib", "loom"), LOOM_MAX_PREEMPTIONS="5", **LOOM),
     soak("cross", "All languages at once", (*PYTEST, "tests/cross"), RELEASE, FRAZIL_CROSS_IDS="30000000", FRAZIL_CHECK_IDS="10000000"),
     soak(
@@ -365,7 +365,7 @@ SUITES = (
     soak(
         "memory",
         "frazil-server: its memory, over an hour of every protocol",
-        ("bench/server/run.sh", "memory", "3600"),
+        ("bench/run.sh", "server", "memory", "3600"),
         "python-release server",
     ),
 )

@@ -1,4 +1,4 @@
-// Mints IDs with one library: PROGRAM WAY NODE COUNT SECONDS PAUSE FILE, as trial/README.md says.
+// Mints IDs with one library: LIBRARY WAY NODE COUNT SECONDS PAUSE FILE, as trial/README.md says.
 import { closeSync, openSync, writeSync } from 'node:fs'
 
 const still = new Int32Array(new SharedArrayBuffer(4))

@@ -1,4 +1,4 @@
-"""Mints IDs with one library: PROGRAM WAY NODE COUNT SECONDS PAUSE FILE, as trial/README.md says."""
+"""Mints IDs with one library: LIBRARY WAY NODE COUNT SECONDS PAUSE FILE, as trial/README.md says."""
 
 import json
 import os

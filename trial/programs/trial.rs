@@ -1,4 +1,4 @@
-//! Mints IDs with one library: PROGRAM WAY NODE COUNT SECONDS PAUSE FILE, as trial/README.md says.
+//! Mints IDs with one library: LIBRARY WAY NODE COUNT SECONDS PAUSE FILE, as trial/README.md says.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -44,8 +44,8 @@ fn mint<G, T>(
 /// that returns its 64 bits.
 pub fn run<G, T: serde::Serialize + Copy>(open: impl Fn(u16) -> G, next: impl Fn(&mut G) -> Result<T, String>, value: impl Fn(T) -> u64) {
     std::panic::set_hook(Box::new(|_| {}));
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [way, node, count, seconds, pause, path] = arguments.as_slice() else { panic!("six arguments") };
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    let [way, node, count, seconds, pause, path] = arguments.as_slice() else { panic!("a library and six arguments") };
     let number = |text: &str| text.parse::<f64>().expect("a number");
     let amount = (number(count) as usize, number(seconds), number(pause));
     let open = || open(number(node) as u16);

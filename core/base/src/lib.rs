@@ -10,11 +10,10 @@
 //! | `time` | durations, dates, and the system's clock |
 //! | `append_map` | a map without removal, and without locks |
 //! | `os::cancel` | delays `pthread_cancel` while it would abort the process |
-//! | `os::pin` | keeps the library loaded |
 //! | `os::sync` | the standard library's atomics and locks, or loom's |
 //! | `os::thread` | frazil's own threads, which block signals; parking and waking |
 //! | `os::fork` | notices that the process is a forked child, or a copy of its machine |
-//! | `os::host` | the name of the machine |
+//! | `os::host` | the name of the machine; keeps the library loaded |
 //! | `os::windows` | the calls of Windows that several modules share |
 #![allow(missing_docs, clippy::new_without_default, reason = "no API")]
 

@@ -9,7 +9,6 @@ mod check;
 mod common;
 mod documented;
 mod edges;
-mod end;
 mod models;
 mod roundtrip;
 mod vectors;

@@ -63,7 +63,7 @@ macro_rules! source {
             /// A pickle holds the spec.
             fn __reduce__<'py>(ids: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
                 let inner = &ids.get().0;
-                guard(ids.py(), || pickled::reduce(ids.get_type(), inner.portable_spec(), inner.is_for_one_process()))
+                guard(ids.py(), || crate::snowflake::reduce(ids.get_type(), inner.portable_spec(), inner.is_for_one_process()))
             }
 
             /// A copy is the same object.

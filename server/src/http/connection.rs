@@ -3,9 +3,7 @@
 use super::backpressure::{Backpressure, Counted};
 use super::pipeline::{Left, Pipeline};
 use super::{Answer, head_alone};
-use crate::cancel_on::CancelOn;
-use crate::lingering_close::lingering_close;
-use crate::stop::Stop;
+use crate::stop::{CancelOn, Stop, lingering_close};
 use crate::unread_answers::are_over_budget;
 use bytes::BytesMut;
 use hyper::body::Incoming;

@@ -3,7 +3,6 @@
 pub mod cancel;
 pub mod fork;
 pub mod host;
-pub mod pin;
 pub mod sync;
 pub mod thread;
 #[cfg(windows)]

@@ -4,7 +4,7 @@
 //!   (`current`).
 //! - The *buffer* of a process holds the prepared blocks (`buffer`, `state`). If the current block is used up, a caller takes the next one
 //!   from the buffer. If the buffer is empty, too, the caller leaves a [request](crate::wait::request) there, and waits.
-//! - The *filler* prepares numbers (`fill`), one attempt after another (`fill_task`). It runs as a
+//! - The *filler* prepares numbers (`fill`), one attempt after another (`running_buffer`). It runs as a
 //!   task of its stores' worker. Without stores, as in a ring, it has a separate thread
 //!   (`running_buffer`).
 //!
@@ -14,7 +14,6 @@ mod block;
 mod buffer;
 mod current;
 mod fill;
-mod fill_task;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod running_buffer;

@@ -3,7 +3,7 @@
 mod steps;
 
 use super::buffer::{Asked, Buffer};
-use super::fill_task::FillTask;
+use super::running_buffer::FillTask;
 use super::state::{FillRequest, FillerAction, PrefetchState};
 use super::{Block, Fill, Filled, Levels, Need, Prefetch, PrefetchUse};
 use crate::lease::Due;

@@ -1,3 +1,0 @@
-import fastify from './fastify.js'
-
-export const { frazilPlugin } = fastify

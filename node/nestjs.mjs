@@ -1,3 +1,0 @@
-import nestjs from './nestjs.js'
-
-export const { FrazilModule, InjectIds, ParseSnowflakePipe, getIdsToken } = nestjs

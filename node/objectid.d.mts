@@ -1,4 +1,0 @@
-import * as functions from './objectid.js'
-
-export * from './objectid.js'
-export default functions

@@ -1,4 +1,0 @@
-import * as functions from './uuid.js'
-
-export * from './uuid.js'
-export default functions
