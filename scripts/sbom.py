@@ -27,13 +27,12 @@ def output(*command):
 
 
 def tool(name, version, *options):
-    """Returns the path of a program of crates.io, and installs it into build if it is missing."""
+    """Returns the path of a program of crates.io. Installs it into build if it is missing, not optimised, because it runs for a second."""
     folder = ROOT / f"build/{name}-{version}"
     if not (folder / "installed").exists():
         # These variables are for a release's target, but the program runs on this machine.
         of_the_target = ("CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_UNSTABLE_BUILD_STD")
         env = {name: value for name, value in os.environ.items() if name not in of_the_target}
-        # The optimised program would compile for minutes, and then run for less than a second.
         install = ["cargo", "install", "--debug", "--quiet", "--locked", "--force", "--root", folder, *options, f"{name}@{version}"]
         subprocess.run(install, cwd=ROOT, check=True, env=env | {"CARGO_PROFILE_DEV_DEBUG": "0"}, stdout=sys.stderr)
         (folder / "installed").touch()

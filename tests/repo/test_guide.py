@@ -98,6 +98,9 @@ def slug(heading):
 
 
 def anchors(path):
+    """Returns what a link can name in a file: the headings of a page, or the lines of a source file."""
+    if path.suffix != ".md":
+        return {f"L{number + 1}" for number, line in enumerate(path.read_text().splitlines()) if line.strip()}
     prose = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
     return {slug(heading) for heading in re.findall(r"^#+ (.*)$", prose, re.MULTILINE)}
 
