@@ -33,7 +33,8 @@ def build():
     command = ["cargo", "build", "--locked", "--quiet", "-p", "frazil-c", "--no-default-features"]
     done = subprocess.run(command, cwd=copy, env=run.ENVIRONMENT, check=False, capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"the library with its planted bugs does not compile:\n{done.stderr[-4000:]}")
+        print(f"the library with its planted bugs does not compile:\n{done.stderr[-4000:]}", file=sys.stderr)
+        sys.exit(3)
     return run.TARGET / "debug/libfrazil.so"
 
 
