@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 from dossier import __main__ as main
-from dossier import attacks, commands, page, planted, records, rerun, source, supply
+from dossier import attacks, commands, defects, page, planted, records, rerun, source, supply
 
 ROWS = source.rows()
 HISTORY = source.load("history")
@@ -274,6 +274,27 @@ def test_two_hashes_of_one_product_differ_in_no_run():
     assert "12ab" in rerun.contradiction(first, other) and "99ff" in rerun.contradiction(first, other)
     assert rerun.contradiction(first, other | {"product": "1" * 16}) is None
     assert "12ab" in rerun.compare(first, other) and "99ff" in rerun.compare(first, other), "the reader sees both"
+
+
+@pytest.mark.parametrize(
+    "old, fixed, exit",
+    [
+        ((0, "7 IDs repeated\n"), (0, "0 IDs repeated\n"), rerun.CLEAN),
+        ((0, "0 IDs repeated\n"), (0, "0 IDs repeated\n"), rerun.FAILED),
+        # A command that also shows the defect where it is fixed, or runs nothing there, shows nothing.
+        ((0, "7 IDs repeated\n"), (0, "7 IDs repeated\n"), rerun.FAILED),
+        ((0, "7 IDs repeated\n"), (101, "error: could not compile\n"), rerun.FAILED),
+    ],
+)
+def test_a_defect_is_shown_by_its_commit_and_not_by_the_fixed_one(old, fixed, exit, monkeypatch):
+    recorded, results = [], [old, fixed]
+    for name, result in (("git", "a" * 40), ("product", "b" * 16)):
+        monkeypatch.setattr(records, name, lambda *_, result=result: result)
+    monkeypatch.setattr(records, "append", recorded.append)
+    monkeypatch.setattr(rerun, "dirty", list)
+    monkeypatch.setattr(defects, "run_at", lambda *_: results.pop(0))
+    assert defects.show("fixed") == exit
+    assert [record["figures"] for record in recorded] == ([{"IDs": 7}] if exit == rerun.CLEAN else [])
 
 
 def test_duplicates_break_the_claim():
