@@ -124,10 +124,10 @@ class Page:
         record, why = self.last("C3"), self.unlisted("C3", "hash")
         if why:
             return why
-        rows = [["simulation", seeds, f"{record['figures']['trace lines']:,}", f"`{hash}`"] for seeds, hash in record["lists"]["hash"]]
-        return table(
-            ["check", "seeds run twice", "equal lines of their traces", "hash of all traces, which another machine must get too"], rows
-        )
+        about = f"{record['figures']['trace lines']:,}", f"`{record['commit'][:8]}`"
+        rows = [["simulation", seeds, *about, f"`{hash}`"] for seeds, hash in record["lists"]["hash"]]
+        same = "hash of all traces, which another machine must get at this commit"
+        return table(["check", "seeds run twice", "equal lines of their traces", "commit", same], rows)
 
     def f(self):
         caught = {}
@@ -182,7 +182,7 @@ class Page:
         rows = [
             [f"`{name}`", places, " · ".join(reasons), supply.attack(name, self.attacks)] for name, places, reasons in supply.unsafe_files()
         ]
-        text = f"{sum(row[1] for row in rows)} blocks and implementations in {len(rows)} files. Equal comments of a file are shown once."
+        text = f"{sum(row[1] for row in rows)} blocks, implementations, foreign functions and sections in {len(rows)} files. Equal comments of a file are shown once."
         return f"{text}\n\n" + table(["file", "places", "why it is sound", "what attacks it"], rows)
 
     def crates(self):

@@ -13,8 +13,9 @@ CRATES = ("core/src", "core/base/src", "core/store/src", "cli/src", "server/src"
 # Folders and files of tests within the sources.
 TESTS = re.compile(r"(^|/)(tests?|simulation|suite|hostile|loom_tests|\w+_tests|sigpipe)(/|\.rs$)")
 SAFETY = re.compile(r"// SAFETY: (.*(?:\n[ \t]*// .*)*)")
-# Blocks and implementations. A function that is unsafe to call has its demands in its documentation.
-UNSAFE = re.compile(r"\bunsafe (?:\{|impl\b)")
+# Blocks, implementations, foreign functions and sections. A function that is unsafe to call has its demands in its documentation, and
+# `no_mangle` of the C API makes a name, of which the linker accepts one.
+UNSAFE = re.compile(r"\bunsafe (?:\{|impl\b|extern\s*\{)|\bunsafe\((?!no_mangle)")
 RULE = "=" * 80
 CRATE = re.compile(r"^([\w-]+) (\d[\w.+-]*), http", re.MULTILINE)
 LICENCE = re.compile(r"\n.*\(([\w.-]+(?: WITH [\w.-]+)?)\)\n")
