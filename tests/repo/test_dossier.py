@@ -2,6 +2,7 @@
 
 import array
 import dataclasses
+import importlib.util
 import itertools
 import json
 import os
@@ -401,3 +402,34 @@ def test_the_bugs_that_the_attacks_must_find_fit_the_code(tmp_path):
     sources = [shutil.copytree(ROOT / source, tmp_path / source) for source in planted.run.SOURCES]
     planted.run.switched.plant(sources, planted.bugs())
     assert set(planted.FINDS.values()) <= {kind.name for kind in attacks.ATTACKS}
+
+
+def test_the_bugs_that_the_fuzz_targets_must_find_fit_the_code():
+    spec = importlib.util.spec_from_file_location("fuzz_planted", ROOT / "fuzz/planted.py")
+    spec.loader.exec_module(fuzzed := importlib.util.module_from_spec(spec))
+    assert set(fuzzed.BUGS) == {path.stem for path in (ROOT / "fuzz/fuzz_targets").glob("*.rs")}, "each target has a bug to find"
+    for name, (file, *_) in fuzzed.BUGS.items():
+        fuzzed.planted((ROOT / file).read_text(), name)
+
+
+@pytest.mark.parametrize(
+    "builds, target, exit",
+    [
+        (0, "echo stat::number_of_executed_units: 5; echo cov: 3 ft: 4 corp: 1", rerun.CLEAN),
+        (0, "echo cov: 3 ft: 4 corp: 1; echo Test unit written to x; exit 77", rerun.BROKEN),
+        (0, "exit 127", rerun.FAILED),
+        (0, "echo INFO: nothing ran", rerun.FAILED),
+        (101, "exit 0", rerun.FAILED),
+    ],
+)
+def test_fuzzing_tells_a_find_from_a_failed_harness(builds, target, exit, tmp_path):
+    for file in ("run.sh", "words.txt", "corpus/spec.tar"):
+        (tmp_path / "fuzz/corpus").mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "fuzz" / file, tmp_path / "fuzz" / file)
+    for file, text in (("rustc", "echo host: here"), ("cargo", f"exit {builds}"), ("here/release/spec", target)):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / file).chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CARGO_TARGET_DIR": str(tmp_path)}
+    done = subprocess.run([tmp_path / "fuzz/run.sh", "1", "spec"], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == exit, done.stdout + done.stderr
