@@ -57,7 +57,7 @@ def strings(value):
 
 
 # Numbers that no run gives: in code, names, dates, versions, hashes and links.
-NO_FIGURE = re.compile(r"`[^`]*`|\{[\w.]+\}|\]\([^)]*\)|\b(?:UUID|HTTP/|ID|PRNG)[ -]?\d+|\b(?=\d*[a-f])[0-9a-f]{8,12}\b|\b\d{4}-\d\d-\d\d\b")
+NO_FIGURE = re.compile(r"`[^`]*`|\{[\w.]+\}|\]\([^)]*\)|\b(?:UUID|HTTP/|ID|PRNG)[ -]?\d+|\b(?=\d*[a-f])[0-9a-f]{8}\b|\b\d{4}-\d\d-\d\d\b")
 FIGURE = re.compile(r"\b\d+ (?:%|thousand|million|billion)|\b\d+\.\d+\b|\b\d[\d,]*\d\b")
 
 
