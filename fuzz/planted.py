@@ -38,8 +38,7 @@ def planted(text, name):
     """Returns a file's text with a target's bug in it."""
     file, old, new = BUGS[name]
     if text.count(old) != 1:
-        print(f"{file} does not have {old!r} once: fix the list in fuzz/planted.py", file=sys.stderr)
-        sys.exit(3)
+        sys.exit(f"{file} does not have {old!r} once: fix the list in fuzz/planted.py")
     return text.replace(old, new)
 
 
@@ -55,8 +54,7 @@ def main(names):
         done = subprocess.run([copy / "fuzz/run.sh", MINUTES, name], env=environment, check=False, capture_output=True, text=True)
         said = done.stdout + done.stderr
         if done.returncode not in (0, 1):
-            print(f"{name}: the harness failed:\n{said[-3000:]}", file=sys.stderr)
-            return 3
+            sys.exit(f"{name}: the harness failed:\n{said[-3000:]}")
         missed += done.returncode == 0
         print(f"{'MISSED' if done.returncode == 0 else 'found '} {name} in {time.monotonic() - since:.0f} s: {said.splitlines()[0]}", flush=True)
     total = len(names or BUGS)
@@ -65,4 +63,4 @@ def main(names):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run.harness(lambda: main(sys.argv[1:])))

@@ -16,6 +16,7 @@ import dataclasses
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 if not __package__:
@@ -100,6 +101,10 @@ def main():
                 return status()
     except (records.Fault, OSError, subprocess.SubprocessError) as error:
         print(f"the harness failed: {error}", file=sys.stderr)
+        return rerun.FAILED
+    except Exception:
+        # Python would end with 1, which is a broken claim.
+        traceback.print_exc()
         return rerun.FAILED
 
 

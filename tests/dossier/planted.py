@@ -33,8 +33,7 @@ def build():
     command = ["cargo", "build", "--locked", "--quiet", "-p", "frazil-c", "--no-default-features"]
     done = subprocess.run(command, cwd=copy, env=run.ENVIRONMENT, check=False, capture_output=True, text=True)
     if done.returncode:
-        print(f"the library with its planted bugs does not compile:\n{done.stderr[-4000:]}", file=sys.stderr)
-        sys.exit(3)
+        sys.exit(f"the library with its planted bugs does not compile:\n{done.stderr[-4000:]}")
     return run.TARGET / "debug/libfrazil.so"
 
 
@@ -70,4 +69,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run.harness(main))

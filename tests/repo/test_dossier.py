@@ -374,8 +374,17 @@ def test_a_failed_build_is_no_broken_claim(tmp_path, monkeypatch):
     assert "Error 3" in done.stderr, done.stderr
     monkeypatch.setattr(planted.run, "copied", lambda *_: tmp_path)
     monkeypatch.setenv("PATH", environment["PATH"])
-    with pytest.raises(SystemExit, match="3"):
-        planted.build()
+    assert planted.run.harness(planted.main) == rerun.FAILED
+
+
+def test_an_exception_is_the_harness_s(monkeypatch, capsys):
+    """Python ends with 1 after one."""
+    monkeypatch.setattr(main.records, "read", lambda *_: {}["x"])
+    monkeypatch.setattr(sys, "argv", ["dossier", "status"])
+    assert main.main() == rerun.FAILED and planted.run.harness(lambda: {}["x"]) == rerun.FAILED
+    assert planted.run.harness(lambda: sys.exit("a text")) == rerun.FAILED and "a text" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="^130$"):
+        planted.run.harness(lambda: sys.exit(130))
 
 
 def replayed(text, output, tmp_path, monkeypatch, status=0):

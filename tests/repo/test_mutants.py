@@ -142,7 +142,7 @@ def test_spaces_and_comments_do_not_count(tmp_path):
 def test_names_that_are_not_there_are_refused():
     command = [sys.executable, ROOT / "tests/mutants/run.py", "no cap", "no such bug"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr.startswith("no such mutant: no such bug; there are: ")
+    assert done.returncode == 3 and done.stderr.startswith("no such mutant: no such bug; there are: ")
 
 
 def test_the_lists_fit_the_code(tmp_path):
