@@ -26,7 +26,11 @@ BUGS = {
     "interop": ("core/src/interop/uuid.rs", "i64::from(nanoseconds / 1_000_000)", "i64::from(nanoseconds / 1_000_001)"),
     "layout": (f"{FORMS}/layout/parse.rs", "|field| std::cmp::Reverse(field.shift)", "|field| field.shift"),
     "resp_parse": ("server/src/resp/parse.rs", "self.words.push(start..end);", "self.words.push(start..end.min(start + 7));"),
-    "server_http": ("server/src/http/answer.rs", "with_head(json(refusal.to_json()), refusal)", "with_head(head_alone(json(refusal.to_json())), refusal)"),
+    "server_http": (
+        "server/src/http/answer.rs",
+        "with_head(json(refusal.to_json()), refusal)",
+        "with_head(head_alone(json(refusal.to_json())), refusal)",
+    ),
     "server_resp": ("server/src/resp/reply.rs", "self.bytes.extend_from_slice(text);", "self.bytes.extend(text.iter().take(9));"),
     "spec": ("core/src/spec/line.rs", "matches!(c, '\\'' | '\"' | '\\\\')", "matches!(c, '\"' | '\\\\')"),
     "texts": (f"{FORMS}/text.rs", "times_x(sum & 0x1F ^ sum >> 5 ^ sum >> 5 << 2)", "(sum & 0x1F ^ sum >> 5 ^ sum >> 5 << 2)"),
@@ -56,7 +60,10 @@ def main(names):
         if done.returncode not in (0, 1):
             sys.exit(f"{name}: the harness failed:\n{said[-3000:]}")
         missed += done.returncode == 0
-        print(f"{'MISSED' if done.returncode == 0 else 'found '} {name} in {time.monotonic() - since:.0f} s: {said.splitlines()[0]}", flush=True)
+        print(
+            f"{'MISSED' if done.returncode == 0 else 'found '} {name} in {time.monotonic() - since:.0f} s: {said.splitlines()[0]}",
+            flush=True,
+        )
     total = len(names or BUGS)
     print(f"{total - missed} of {total} targets find a planted bug")
     return 1 if missed else 0

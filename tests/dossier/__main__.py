@@ -102,7 +102,7 @@ def main():
     except (records.Fault, OSError, subprocess.SubprocessError) as error:
         print(f"the harness failed: {error}", file=sys.stderr)
         return rerun.FAILED
-    except Exception:
+    except Exception:  # noqa: BLE001
         # Python would end with 1, which is a broken claim.
         traceback.print_exc()
         return rerun.FAILED

@@ -664,7 +664,7 @@ def harness(main: Callable[[], int]) -> int:
         if not isinstance(end.code, str):
             raise
         print(end.code, file=sys.stderr)
-    except Exception:
+    except Exception:  # noqa: BLE001
         traceback.print_exc()
     return 3
 
