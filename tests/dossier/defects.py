@@ -48,9 +48,11 @@ def show(name):
     if changed := rerun.dirty():
         print(f"commit first: {', '.join(changed[:5])}", file=sys.stderr)
         return rerun.FAILED
-    old, fixed = (records.git("rev-parse", "--verify", f"{each[which]}^{{commit}}") for which in ("old", "fixed"))
+    # The commit with the fix itself may not compile.
+    passes = each.get("passes", each["fixed"])
+    old, fixed = (records.git("rev-parse", "--verify", f"{commit}^{{commit}}") for commit in (each["old"], passes))
     if None in (old, fixed):
-        print(f"this repository does not have {each['old']} and {each['fixed']}: fetch its whole history", file=sys.stderr)
+        print(f"this repository does not have {each['old']} and {passes}: fetch its whole history", file=sys.stderr)
         return rerun.FAILED
     about, start, since = records.machine(), records.now(), time.monotonic()
     found = shown(each, run_at(old, each)[1])
@@ -59,7 +61,7 @@ def show(name):
         return rerun.FAILED
     status, output = run_at(fixed, each)
     if status or shown(each, output):
-        print(f"{each['fixed']} fixed it and does not pass the same command, which therefore shows nothing", file=sys.stderr)
+        print(f"{passes} has the fix and does not pass the same command, which therefore shows nothing", file=sys.stderr)
         return rerun.FAILED
     commit = records.git("rev-parse", "HEAD")
     figures = {"IDs": int(found[1])} if found.re.groups else {}

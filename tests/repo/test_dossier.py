@@ -74,7 +74,9 @@ def test_a_command_parses(row):
 def test_what_the_history_names_exists(each):
     commands.check_test(each["test"])
     shallow = records.git("rev-parse", "--is-shallow-repository") != "false"
-    for commit in re.findall(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8}\b", " ".join([each["fixed"], each.get("introduced", ""), each.get("old", "")])):
+    for commit in re.findall(
+        r"\b(?=[0-9a-f]*\d)[0-9a-f]{8}\b", " ".join([each["fixed"], *(each.get(key, "") for key in ("introduced", "old", "passes"))])
+    ):
         if records.git("cat-file", "-e", f"{commit}^{{commit}}") is None:
             assert shallow, f"{commit} is not a commit"
             pytest.skip(f"{commit} is not in this shallow or missing history")
@@ -113,7 +115,7 @@ def test_no_figure_stands_without_a_record(name):
         content = {row: [each["what"], each["runs"], each["control"]] for row, each in content.items()}
     if name == "history":
         content = [
-            [text for key, text in each.items() if key not in ("since", "old", "command", "shows", "overlay", "add", "test")]
+            [text for key, text in each.items() if key not in ("since", "old", "command", "shows", "overlay", "add", "test", "passes")]
             for each in itertools.chain(*content.values())
         ]
     texts = [text for text in source.strings(content) if not re.fullmatch(r"[0-9a-f]{8}", text)]
