@@ -51,6 +51,8 @@ def test_a_record_has_the_figures_of_its_row(row):
     assert record["command"] == ROWS[row].command, f"{row}: the command has changed since its record: make evidence ROW={row}"
     assert record["exit"] == rerun.BROKEN or record["figures"].keys() == ROWS[row].patterns.keys(), f"{row}: its figures have changed"
     assert record.get("seeds", "") == ROWS[row].seeds, f"{row}: its seeds have changed"
+    if seeds := re.fullmatch(r"0 to (\d+)", ROWS[row].seeds):
+        assert record["exit"] == rerun.BROKEN or record["figures"]["seeds"] == int(seeds[1]) + 1, f"{row}: it ran other seeds"
 
 
 def test_no_record_shows_a_path_or_a_user():
@@ -188,6 +190,7 @@ def test_ancestors_differ_from_others(monkeypatch):
         ("make test SUITE=no-such-suite", "suite no-such-suite is unknown"),
         ("make test SUITE=lean K=x", "takes no K"),
         ("make test SUITE=core K=" + "no_such_" + "test", "no test's name holds"),
+        ("make test SUITE=server K=no_stamp_is_minted", "no test's name holds no_stamp"),
         ("cargo test -p frazil --test gone", "core/tests has no gone"),
         ("cargo test -p gone", "crate gone is unknown"),
         ("cargo test --profile gone -p frazil", "profile gone is unknown"),
