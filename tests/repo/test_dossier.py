@@ -372,13 +372,16 @@ def test_what_a_process_wrote_before_it_ended_is_counted(monkeypatch):
 
 
 def test_a_failed_build_is_no_broken_claim(tmp_path, monkeypatch):
-    (tmp_path / "cargo").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "cargo").chmod(0o755)
-    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
-    done = subprocess.run(["make", "try-to-break"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    # A copy, because the test run may be building the library.
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "c-api").mkdir()
+    for file in ("cargo", "c-api/build.sh"):
+        (tmp_path / file).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / file).chmod(0o755)
+    done = subprocess.run(["make", "try-to-break"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "Error 3" in done.stderr, done.stderr
     monkeypatch.setattr(planted.run, "copied", lambda *_: tmp_path)
-    monkeypatch.setenv("PATH", environment["PATH"])
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert planted.run.harness(planted.main) == rerun.FAILED
 
 
