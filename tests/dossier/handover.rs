@@ -1,5 +1,5 @@
 
-/// For `make defect-handover`: what `put` stores first, as its thread has left it when its process forks.
+/// The fields that `put` stores first, as a fork may find them: for `make defect-handover`.
 #[cfg(test)]
 impl Current {
     pub(super) fn store(&self, process: u64, span: Span, generation: u64, _: usize) {
