@@ -28,7 +28,7 @@ for name; do
     echo "$name: ${runs:-?} runs, ${last:-nothing reached}"
     # An input was written, or the target has not run.
     case " $failed " in
-    *" $name "*) grep -q '^Test unit written' "$log" ;;
+    *" $name "*) grep -q 'Test unit written to' "$log" ;;
     *) [ -n "$runs" ] && [ -n "$last" ] ;;
     esac || broken="$broken $name"
 done

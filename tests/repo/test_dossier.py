@@ -437,7 +437,7 @@ def test_the_bugs_that_the_fuzz_targets_must_find_fit_the_code():
     "builds, target, exit",
     [
         (0, "echo stat::number_of_executed_units: 5; echo cov: 3 ft: 4 corp: 1", rerun.CLEAN),
-        (0, "echo cov: 3 ft: 4 corp: 1; echo Test unit written to x; exit 77", rerun.BROKEN),
+        (0, "echo cov: 3 ft: 4 corp: 1; echo \"artifact_prefix='x'; Test unit written to x\"; exit 77", rerun.BROKEN),
         (0, "exit 127", rerun.FAILED),
         (0, "echo INFO: nothing ran", rerun.FAILED),
         (101, "exit 0", rerun.FAILED),
