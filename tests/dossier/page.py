@@ -111,7 +111,9 @@ class Page:
                 start = record["start"].replace("T", " ")[:16]
                 took = f"{start}, {record['seconds']} s, {load}, `{record['commit'][:8]}`"
             rows.append([name, f"`{row.command}`", row.minutes, f"`{row.expected.strip()}`", took])
-        return table(["row", "command", "minutes (estimate)", "a clean run prints", "last run (UTC), seconds, load of the machine, commit"], rows)
+        return table(
+            ["row", "command", "minutes (estimate)", "a clean run prints", "last run (UTC), seconds, load of the machine, commit"], rows
+        )
 
     def d(self):
         rows = self.unlisted("C1", "reached") or self.last("C1")["lists"]["reached"]
