@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,8 @@ LIBRARY = Path(os.environ.get("FRAZIL_LIBRARY", ROOT / "build/c/lib/libfrazil.so
 WORKER = Path(__file__).with_name("worker.py")
 WINDOW_S, RENEW_S = 2.5, 0.5
 HOUR_S = 3600
+# The time in which a process must have written its record.
+RECORD_S = 30
 # The least number of IDs and faults with which an attack has attacked something.
 LEAST_IDS, LEAST_FAULTS = 1_000, 2
 
@@ -151,14 +154,29 @@ class FolderGoesBack(Attack):
 
     name, nodes = "older folder", 4
 
+    def written(self, since):
+        """Waits until each process has written its record since then. A process on a busy machine may take long."""
+        deadline = time.monotonic() + RECORD_S
+        while True:
+            files = [path for path in self.store.glob("*/[0-9]*") if path.stat().st_mtime >= since]
+            holders = {int(pid) for path in files for pid in re.findall(rb"held .* holder=\S*:(\d+)", path.read_bytes())}
+            if {run.pid for run in self.crew} <= holders:
+                return
+            if time.monotonic() > deadline:
+                raise Broken(f"a process has not written its record for {RECORD_S} s")
+            time.sleep(0.05)
+
     def step(self):
+        # A process that still waits for its number would start before the holders have looked.
+        self.written(0)
         copy, old = self.folder / "copy", self.folder / f"old{self.faults}"
         shutil.copytree(self.store, copy)
         time.sleep(random.uniform(1.2, 2.0) * WINDOW_S)
         self.store.rename(old)
         copy.rename(self.store)
+        replaced = time.time()
         self.faults += 1
-        time.sleep(4 * RENEW_S)
+        self.written(replaced)
         self.start()
         time.sleep(WINDOW_S)
         self.kill(0)

@@ -174,7 +174,7 @@ MUTANTS = [
         "of several calls one that got no reply is taken for done",
         "for (call, reply) in calls.iter().zip(replies) {",
         (
-            "let is_done = |reply: &Result<Reply>| matches!(reply, Ok(Reply::Swapped(crate::store::Swapped::Done)));\n"
+            "let is_done = |reply: &Result<Reply>| matches!(reply, Ok(Reply::Swapped(frazil_store::Swapped::Done)));\n"
             "let one = replies.iter().find(|reply| is_done(reply)).cloned();\n"
             "for (call, reply) in calls.iter().zip(replies) {\n"
             "let is_swap = matches!(call.what, Do::Swap(_));\n"

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -369,6 +370,31 @@ def test_what_a_process_wrote_before_it_ended_is_counted(monkeypatch):
     monkeypatch.setattr(attacks.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(attacks, "ATTACKS", (Ends,))
     assert attacks.main(1) == rerun.BROKEN
+
+
+def test_no_process_starts_in_an_older_folder_before_the_holders_have_looked(tmp_path, monkeypatch):
+    """Until then a start may take a number that is in use, as the page of guarantees says. On a busy machine that takes long."""
+    one, slept, started = attacks.FolderGoesBack(tmp_path), [], []
+    slot = one.store / "default/7"
+    slot.parent.mkdir()
+    one.crew = [type("Run", (), {"pid": 12})()]
+
+    def write(_):
+        # The process renews in the tenth pause after the replacement.
+        slept.append(0)
+        at = time.time() if len(slept) >= 11 else 1
+        slot.write_bytes(b"1 held token=1 version=1 bound=1 holder=host:12\n")
+        os.utime(slot, (at, at))
+
+    monkeypatch.setattr(attacks.time, "sleep", write)
+    monkeypatch.setattr(one, "start", lambda: (started.append(len(slept)), one.crew.append(one.crew[0])))
+    monkeypatch.setattr(one, "kill", lambda place: None)
+    write(0)
+    one.step()
+    assert started == [11] and one.faults == 1
+    monkeypatch.setattr(attacks, "RECORD_S", 0)
+    with pytest.raises(attacks.Broken, match="has not written its record for 0 s"):
+        one.written(time.time() + 60)
 
 
 def test_a_failed_build_is_no_broken_claim(tmp_path, monkeypatch):

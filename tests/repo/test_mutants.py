@@ -200,3 +200,11 @@ def test_a_run_that_is_ended_as_its_program_begins_leaves_none(tmp_path):
         finally:
             program.kill()
             program.wait()
+
+
+def test_the_modules_that_planted_code_names_exist():
+    """The test run plants some bugs alone. The others would not compile after a module has moved, and nobody would notice."""
+    planted = repr([run.MUTANTS, run.FOUND_BY_TESTS])
+    named = {f"core/src/{name}" for name in re.findall(r"\bcrate::([a-z]\w*)", planted)}
+    named |= {f"core/{name}/src/lib" for name in re.findall(r"\bfrazil_(\w+)::", planted)}
+    assert named and not {path for path in named if not (ROOT / path).exists() and not (ROOT / f"{path}.rs").exists()}
