@@ -98,6 +98,8 @@ class Page:
             ever = {figure: sum(run["figures"].get(figure, 0) for run in all_runs) for figure in row.amount}
             found = "-" if not record else "**the claim is broken**" if record["exit"] else amounts(figures, row.found) or "nothing"
             total = f"{amounts(ever, row.amount)} in {len(all_runs)} runs" if len(all_runs) > 1 else "the same" if record else "-"
+            if broken := sum(run["exit"] != 0 for run in all_runs):
+                total += f", **{broken} broken**"
             amount, faults = amounts(figures, row.amount) or NOT_RUN, amounts(figures, row.faults) or "-"
             rows.append([name, row.what, row.runs, amount, faults, found, total])
         return table(["row", "what", "what ran", "amount of the last run", "faults", "found", "totals ever"], rows)

@@ -259,7 +259,7 @@ def test_the_page_shows_a_broken_row():
     broken = a_record(exit=1, figures={"seeds": 3})
     text = page.make({"C1": [a_record(lists={"reached": [["9", "5", "a state"]]}), broken], "C3": [broken | {"row": "C3"}]})
     assert "| a state | 9 | 5 |" in good and "C1: broken" in text and "C3: broken" in text
-    assert text.count("**the claim is broken**") == 2
+    assert text.count("**the claim is broken**") == 2 and " in 2 runs, **1 broken** |" in text
     assert "A5: " not in page.make({row: [a_record()] for row in ROWS})
     assert "A5: no evidence that ran" in page.make({row: [a_record(exit=1)] for row in ROWS}), "broken runs are no evidence"
 
