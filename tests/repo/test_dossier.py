@@ -373,7 +373,7 @@ def test_what_a_process_wrote_before_it_ended_is_counted(monkeypatch):
 
 
 def test_no_process_starts_in_an_older_folder_before_the_holders_have_looked(tmp_path, monkeypatch):
-    """Until then a start may take a number that is in use, as the page of guarantees says. On a busy machine that takes long."""
+    """A start before that may take a number that is in use, as the page of guarantees says. On a busy machine that takes long."""
     one, slept, started = attacks.FolderGoesBack(tmp_path), [], []
     slot = one.store / "default/7"
     slot.parent.mkdir()
