@@ -74,7 +74,7 @@ evidence: ## ROW=C7: runs a row of docs/assurance.md again, prints both results,
 	@python3 tests/dossier evidence "$$ROW"
 
 try-to-break: ## attacks frazil with real processes for at most 10 minutes: forks, kills, pauses, wrong clocks; counts repeated IDs
-	@c-api/build.sh --demo --lean && python3 tests/dossier try-to-break
+	@c-api/build.sh --demo --lean || exit 3; python3 tests/dossier try-to-break
 
 defect-%: ## a defect of table H in docs/assurance.md, shown on its old commit: defect-fixed
 	@python3 tests/dossier defect $*

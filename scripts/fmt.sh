@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh
 cargo fmt --all
 python/build.sh
-.venv/bin/ruff format python tests demo bench trial scripts examples docs/pictures docs/site
+.venv/bin/ruff format python tests demo bench trial fuzz scripts examples docs/pictures docs/site

@@ -47,7 +47,7 @@ def results():
 
 def failed(record):
     """Returns whether a trial found an ID twice, a broken order, a process that hangs, or an ID that JavaScript reads as another."""
-    return any(record.get(figure) for figure in ("duplicates", "descents", "changed", "hung"))
+    return any(record.get(figure) for figure in ("duplicates", "descents", "changed", "cut"))
 
 
 def cell(record, running):
@@ -68,6 +68,8 @@ def cell(record, running):
         said.append(f"0 of {record['ids']:,}")
     if record.get("descents"):
         said.append(f"**order broken** {record['descents']:,} times")
+    if record.get("cut"):
+        said.append("**a process did not end**")
     errors = record["errors"]
     if errors:
         said.append("error: " + ", ".join(EVEN.get(error, f"`{error}`" if error.isidentifier() else error) for error in errors))

@@ -18,6 +18,13 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(0 < length && length <= bytes.len());
     assert_eq!(slow.words, parser.words);
     assert!(parser.words.iter().all(|word| word.start <= word.end && word.end < length));
+    // No byte of a word is left out, and none of the protocol's is in one.
+    if bytes[0] == b'*' {
+        assert!(parser.words.iter().all(|word| bytes[..word.start].ends_with(b"\n") && bytes[word.end..].starts_with(b"\r\n")));
+    } else {
+        let all = parser.words.iter().flat_map(|word| bytes[word.clone()].iter());
+        assert!(all.eq(bytes[..length].iter().filter(|byte| !byte.is_ascii_whitespace())));
+    }
     let words: Vec<&[u8]> = parser.words.iter().map(|word| &bytes[word.clone()]).collect();
     let mut sent = format!("*{}\r\n", words.len()).into_bytes();
     for word in &words {

@@ -12,13 +12,16 @@ Exit statuses: 0 clean, 1 the claim is broken, 3 the harness failed, 2 a wrong c
 """
 
 import argparse
+import dataclasses
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
-# Python puts the folder itself on the path, but the package is in its parent.
-sys.path[0] = str(Path(__file__).resolve().parent.parent)
+if not __package__:
+    # Python puts the folder itself on the path, but the package is in its parent.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from dossier import page, records, rerun, source
 
@@ -51,9 +54,12 @@ def replay(file):
     if not found:
         print(f"{file} has no line that begins with `replay:`", file=sys.stderr)
         return rerun.FAILED
-    simulation = re.sub(r"FRAZIL_SEEDS=\d+", found[1], source.rows()["C1"].command)
-    done, output = rerun.stream(simulation)
-    return rerun.BROKEN if re.search(source.rows()["C1"].broken, output, re.MULTILINE) else rerun.FAILED if done else rerun.CLEAN
+    row = source.rows()["C1"]
+    simulation, changed = re.subn(r"FRAZIL_SEEDS=\d+", found[1], row.command)
+    if not changed:
+        raise records.Fault("C1: its command has no FRAZIL_SEEDS that a seed could replace")
+    one = dataclasses.replace(row, amount={"stamps": r"^seed \d+: (\d+) stamps"}, faults={}, lists={})
+    return rerun.judge(one, *rerun.stream(simulation))[0]
 
 
 def main():
@@ -95,6 +101,10 @@ def main():
                 return status()
     except (records.Fault, OSError, subprocess.SubprocessError) as error:
         print(f"the harness failed: {error}", file=sys.stderr)
+        return rerun.FAILED
+    except Exception:  # noqa: BLE001
+        # Python would end with 1, which is a broken claim.
+        traceback.print_exc()
         return rerun.FAILED
 
 

@@ -35,6 +35,17 @@ class Page:
         """Returns the last record of a row, or None."""
         return self.runs.get(row, [None])[-1]
 
+    def holds(self, row):
+        """Returns whether the last run of a row was clean."""
+        return (self.last(row) or {"exit": 1})["exit"] == 0
+
+    def unlisted(self, row, name):
+        """Returns why a row has no such list for a table: it was not run, or was broken. None if it has one."""
+        record = self.last(row)
+        if record and name in record.get("lists", {}):
+            return None
+        return f"{row}: {'broken' if record else NOT_RUN}."
+
     def when(self, row):
         record = self.last(row)
         return NOT_RUN if record is None else record["start"][:10] + (" **BROKEN**" if record["exit"] else "")
@@ -49,7 +60,7 @@ class Page:
     def computed_gaps(self):
         """Yields what the tables lack: claims with too few kinds of evidence that ran, rows that were not run, rows without a control."""
         for name, claim in self.claimed.items():
-            ran = [kind for kind, by in self.arguments(claim).items() if kind == "proof on paper" or any(map(self.last, by))]
+            ran = [kind for kind, by in self.arguments(claim).items() if kind == "proof on paper" or any(map(self.holds, by))]
             if len(ran) < 2:
                 yield f"{name}: {f'{ran[0]} alone' if ran else 'no evidence that ran'}", "one kind of mistake could hide a broken claim"
         missing = [row for row in self.rows if not self.last(row)]
@@ -87,6 +98,8 @@ class Page:
             ever = {figure: sum(run["figures"].get(figure, 0) for run in all_runs) for figure in row.amount}
             found = "-" if not record else "**the claim is broken**" if record["exit"] else amounts(figures, row.found) or "nothing"
             total = f"{amounts(ever, row.amount)} in {len(all_runs)} runs" if len(all_runs) > 1 else "the same" if record else "-"
+            if broken := sum(run["exit"] != 0 for run in all_runs):
+                total += f", **{broken} broken**"
             amount, faults = amounts(figures, row.amount) or NOT_RUN, amounts(figures, row.faults) or "-"
             rows.append([name, row.what, row.runs, amount, faults, found, total])
         return table(["row", "what", "what ran", "amount of the last run", "faults", "found", "totals ever"], rows)
@@ -100,41 +113,44 @@ class Page:
                 start = record["start"].replace("T", " ")[:16]
                 took = f"{start}, {record['seconds']} s, {load}, `{record['commit'][:8]}`"
             rows.append([name, f"`{row.command}`", row.minutes, f"`{row.expected.strip()}`", took])
-        return table(["row", "command", "minutes", "a clean run prints", "last run (UTC), seconds, load of the machine, commit"], rows)
+        return table(
+            ["row", "command", "minutes (estimate)", "a clean run prints", "last run (UTC), seconds, load of the machine, commit"], rows
+        )
 
     def d(self):
-        record = self.last("C1")
-        if not record:
-            return f"C1: {NOT_RUN}."
-        return table(
-            ["a state that must be reached", "times", "at least"],
-            [[text, f"{int(n):,}", f"{int(least):,}"] for n, least, text in record["lists"]["reached"]],
-        )
+        rows = self.unlisted("C1", "reached") or self.last("C1")["lists"]["reached"]
+        if isinstance(rows, str):
+            return rows
+        head = ["a state that must be reached", "times", "at least"]
+        return table(head, [[text, f"{int(n):,}", f"{int(least):,}"] for n, least, text in rows])
 
     def e(self):
-        record = self.last("C3")
-        if not record:
-            return f"C3: {NOT_RUN}."
-        rows = [["simulation", seeds, f"{record['figures']['trace lines']:,}", f"`{hash}`"] for seeds, hash in record["lists"]["hash"]]
-        return table(
-            ["check", "seeds run twice", "equal lines of their traces", "hash of all traces, which another machine must get too"], rows
-        )
+        record, why = self.last("C3"), self.unlisted("C3", "hash")
+        if why:
+            return why
+        about = f"{record['figures']['trace lines']:,}", f"`{record['commit'][:8]}`"
+        rows = [["simulation", seeds, *about, f"`{hash}`"] for seeds, hash in record["lists"]["hash"]]
+        same = "hash of all traces, which another machine must get at this commit"
+        return table(["check", "seeds run twice", "equal lines of their traces", "commit", same], rows)
 
     def f(self):
-        caught = {name: found for row in ("C5", "C26") for run in self.runs.get(row, []) for name, found in run["lists"].get("caught", [])}
+        caught = {}
+        for run in sorted(self.runs.get("C5", []) + self.runs.get("C26", []), key=lambda run: run["start"]):
+            caught |= {name: found for name, found in run.get("lists", {}).get("caught", [])}
+            caught |= {name: "" for name, _ in run.get("lists", {}).get("missed", [])}
         rows = []
-        for name, by, check in self.planted:
+        for name, _, check in self.planted:
             found = caught.get(name)
             seed = re.match(r"seed (\d+): ", found or "")
             needed = f"{int(seed[1]) + 1:,}" if seed else "1 case" if found else "-"
-            rows.append([name, check, f"`{found}`" if found else NOT_RUN, needed])
+            rows.append([name, check, f"`{found}`" if found else NOT_RUN if found is None else "**missed**", needed])
         seeds = sorted(int(n) + 1 for found in caught.values() for n in re.findall(r"^seed (\d+): ", found))
         middle = f"The seeds that a bug needs: {statistics.median_low(seeds):,} in the middle, {seeds[-1]:,} at worst." if seeds else ""
         attacks = [
             [name, "`make try-to-break`", f"by {by}", f"{seconds} s"]
-            for seconds, name, by in (self.last("C23") or {"lists": {}})["lists"].get("found", [])
+            for seconds, name, by in (self.last("C23") or {}).get("lists", {}).get("found", [])
         ]
-        text = f"{len([row for row in rows if row[2] != NOT_RUN])} of {len(rows)} were found when they were last run. {middle}\n\n"
+        text = f"{sum(map(bool, caught.values()))} of {len(rows)} were found when they were last run. {middle}\n\n"
         return text + table(["planted bug", "the check that must find it", "found as", "seeds"], rows + attacks)
 
     def g(self):
@@ -170,7 +186,7 @@ class Page:
         rows = [
             [f"`{name}`", places, " · ".join(reasons), supply.attack(name, self.attacks)] for name, places, reasons in supply.unsafe_files()
         ]
-        text = f"{sum(row[1] for row in rows)} blocks and implementations in {len(rows)} files. Equal comments of a file are shown once."
+        text = f"{sum(row[1] for row in rows)} blocks, implementations, foreign functions and sections in {len(rows)} files. Equal comments of a file are shown once."
         return f"{text}\n\n" + table(["file", "places", "why it is sound", "what attacks it"], rows)
 
     def crates(self):

@@ -92,13 +92,20 @@ def append(record, folder=FOLDER):
     return sealed
 
 
+def removed(lines):
+    """Returns the rows of records that a commit of this history had, and that are not among these lines."""
+    log = git("log", "--format=", "--patch", "--unified=0", "--", str(FOLDER)) or ""
+    had = dict.fromkeys(line[1:] for line in log.splitlines() if line.startswith("+{"))
+    return [json.loads(line)["row"] for line in had if line not in lines]
+
+
 def ancestry(record):
     """Returns why a record's commit is not part of this history, or None. Fails with `LookupError` if that cannot be known."""
     commit = record["commit"]
     if git("cat-file", "-e", f"{commit}^{{commit}}") is None:
-        raise LookupError(
-            f"{record['row']}: this repository does not have {commit[:12]}: no history, a shallow one, or squashed as it landed"
-        )
+        if git("rev-parse", "--is-shallow-repository") == "false":
+            return f"{record['row']}: the whole history does not have {commit[:12]}"
+        raise LookupError(f"{record['row']}: this repository does not have {commit[:12]}: it has no history, or a shallow one")
     if git("merge-base", "--is-ancestor", commit, "HEAD") is None:
         return f"{record['row']}: {commit[:12]} is not an ancestor of this commit"
     if product(commit) != record["product"]:

@@ -1,6 +1,7 @@
 """One row of table C, run again: `make evidence ROW=C1`.
 
-Exit statuses: 0 if the claim holds, 1 if the run shows it broken, 3 if the harness failed: an unexpected output, a missing figure, an error.
+Exit statuses: 0 if the claim holds, 1 if the run shows it broken or a check of it failed, 3 if the harness failed: an unexpected output, a
+missing figure, nothing that was checked, an error.
 """
 
 import re
@@ -12,6 +13,9 @@ from . import records
 from .commands import suites
 
 CLEAN, BROKEN, FAILED = 0, 1, 3
+# What the runners print if a check failed. An error outside of a check, such as pytest's `1 error`, is the harness's.
+CHECK_FAILED = re.compile(r"^test result: FAILED|^(?:\d+ passed, )?[1-9]\d* failed|^# fail [1-9]|^MISSED ", re.MULTILINE)
+OF_HARNESS = re.compile(r"^harness: ", re.MULTILINE)
 
 
 def number(text):
@@ -31,18 +35,23 @@ def figures(patterns, output, row):
 
 def judge(row, status, output):
     """Returns the exit status, the figures and the lists of a run."""
-    if re.search(row.broken, output, re.MULTILINE):
-        return BROKEN, {}, {}
+    lists = {name: [list(match) for match in re.findall(pattern, output, re.MULTILINE)] for name, pattern in row.lists.items()}
+    lists = {name: matches for name, matches in lists.items() if matches}
+    # A run that counts duplicates is broken by those alone: its other checks are of the harness, such as "too few faults".
+    check_failed = not row.found and CHECK_FAILED.search(output) and not OF_HARNESS.search(output)
+    if check_failed or re.search(row.broken, output, re.MULTILINE):
+        there = {name: pattern for name, pattern in row.patterns.items() if re.search(pattern, output, re.MULTILINE)}
+        return BROKEN, figures(there, output, row.name), lists
     if status or row.expected not in output:
         return FAILED, {}, {}
     try:
         found = figures(row.patterns, output, row.name)
+        if nothing := [name for name in (row.amount | row.faults) if not found[name]]:
+            raise records.Fault(f"{row.name}: the run had no {', '.join(nothing)}, so it checked nothing")
     except records.Fault as fault:
         print(fault, file=sys.stderr)
         return FAILED, {}, {}
-    lists = {name: [list(match) for match in re.findall(pattern, output, re.MULTILINE)] for name, pattern in row.lists.items()}
-    zeros = [name for name in row.found if found[name]]
-    return BROKEN if zeros else CLEAN, found, lists
+    return BROKEN if any(found[name] for name in row.found) else CLEAN, found, lists
 
 
 def stream(command):
@@ -57,10 +66,24 @@ def stream(command):
     return run.returncode, re.sub(r"\x1b\[[0-9;]*m", "", "".join(lines))
 
 
+def hash_of(record):
+    """Returns the hash of the traces in a record, or None."""
+    return next((hash for _, hash in record.get("lists", {}).get("hash", [])), None) if record else None
+
+
+def contradiction(old, new):
+    """Returns why two records of one product cannot both be right, or None."""
+    before, now = hash_of(old), hash_of(new)
+    if before and now and before != now and old["product"] == new["product"]:
+        return f"harness: the same product had the hash {before} in the last record, and now has {now}"
+    return None
+
+
 def compare(old, new):
     """Returns the old and the new record beside each other."""
     names = dict.fromkeys([*(old or {}).get("figures", {}), *new["figures"]])
     values = [(name, (old or {}).get("figures", {}).get(name), new["figures"].get(name)) for name in names]
+    values += [("hash", hash_of(old), hash_of(new))] if hash_of(new) else []
     values += [(name, (old or {}).get(name), new.get(name)) for name in ("exit", "seconds", "start", "commit", "processor", "load")]
     shown = [
         ("", "before", "now"),
@@ -76,7 +99,8 @@ def compare(old, new):
 def dirty():
     """Returns the tracked files that differ from the commit, apart from the records and the page that is made of them."""
     changed = records.git("status", "--porcelain", "--untracked-files=no") or ""
-    return [line[3:] for line in changed.splitlines() if not line[2:].strip().startswith(("docs/evidence/", "docs/assurance.md"))]
+    names = [line.partition(" ")[2].strip() for line in map(str.strip, changed.splitlines())]
+    return [name for name in names if not name.startswith(("docs/evidence/", "docs/assurance.md"))]
 
 
 def section(row, log):
@@ -132,6 +156,9 @@ def rerun(row, note=""):
     }  # fmt: skip
     record |= {name: value for name, value in (("seeds", row.seeds), ("lists", lists), ("note", note)) if value}
     print(compare(old, record))
+    if exit == CLEAN and (why := contradiction(old, record)):
+        print(why, file=sys.stderr)
+        exit = FAILED
     if exit == FAILED:
         print(
             f"{row.name}: the harness failed with status {status}, or its output is not as expected. Nothing is recorded.", file=sys.stderr

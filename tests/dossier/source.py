@@ -57,12 +57,12 @@ def strings(value):
 
 
 # Numbers that no run gives: in code, names, dates, versions, hashes and links.
-NO_FIGURE = re.compile(r"`[^`]*`|\{[\w.]+\}|\]\([^)]*\)|\b(?:UUID|HTTP/|ID|PRNG)[ -]?\d+|\b[0-9a-f]{8}\b|\b\d{4}-\d\d-\d\d\b")
-FIGURE = re.compile(r"\b\d+ %|\b\d[\d,]*\d\b")
+NO_FIGURE = re.compile(r"`[^`]*`|\{[\w.]+\}|\]\([^)]*\)|\b(?:UUID|HTTP/|ID|PRNG)[ -]?\d+|\b(?=\d*[a-f])[0-9a-f]{8}\b|\b\d{4}-\d\d-\d\d\b")
+FIGURE = re.compile(r"\b\d+ (?:%|thousand|million|billion)|\b\d+\.\d+\b|\b\d[\d,]*\d\b")
 
 
 def bare_figures(text):
-    """Returns the numbers of a hand-written text without a record: those of two digits and more."""
+    """Returns the numbers of a hand-written text without a record: those of two digits and more, with a fraction, or of a unit."""
     return FIGURE.findall(NO_FIGURE.sub("", text))
 
 

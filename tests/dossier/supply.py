@@ -3,6 +3,7 @@
 import re
 import sys
 from collections import defaultdict
+from functools import cache
 
 from .records import ROOT
 
@@ -13,15 +14,18 @@ CRATES = ("core/src", "core/base/src", "core/store/src", "cli/src", "server/src"
 # Folders and files of tests within the sources.
 TESTS = re.compile(r"(^|/)(tests?|simulation|suite|hostile|loom_tests|\w+_tests|sigpipe)(/|\.rs$)")
 SAFETY = re.compile(r"// SAFETY: (.*(?:\n[ \t]*// .*)*)")
-# Blocks and implementations. A function that is unsafe to call has its demands in its documentation.
-UNSAFE = re.compile(r"\bunsafe (?:\{|impl\b)")
+# Blocks, implementations, foreign functions and sections. A function that is unsafe to call has its demands in its documentation, and
+# `no_mangle` of the C API makes a name, of which the linker accepts one.
+UNSAFE = re.compile(r"\bunsafe (?:\{|impl\b|extern\s*\{)|\bunsafe\((?!no_mangle)")
 RULE = "=" * 80
 CRATE = re.compile(r"^([\w-]+) (\d[\w.+-]*), http", re.MULTILINE)
 LICENCE = re.compile(r"\n.*\(([\w.-]+(?: WITH [\w.-]+)?)\)\n")
 
 
+@cache
 def unsafe_files():
-    """Yields each file with `unsafe` code: its name, the number of places, and its distinct reasons."""
+    """Returns each file with `unsafe` code: its name, the number of places, and its distinct reasons."""
+    found = []
     for file in sorted(path for crate in CRATES for path in (ROOT / crate).rglob("*.rs")):
         name = str(file.relative_to(ROOT))
         if TESTS.search(name):
@@ -31,7 +35,8 @@ def unsafe_files():
         places = len(UNSAFE.findall(house.NOISE.sub("", text)))
         reasons = [re.sub(r"\s*\n\s*// ", " ", found).strip() for found in SAFETY.findall(text)]
         if places:
-            yield name, places, list(dict.fromkeys(reasons))
+            found.append((name, places, list(dict.fromkeys(reasons))))
+    return found
 
 
 def attack(name, attacks):

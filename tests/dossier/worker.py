@@ -11,8 +11,8 @@ import time
 
 BATCH = 64
 PAUSE_S = 0.004
-# The number of batches of a forked child.
-CHILD_BATCHES = 30
+# The number of batches of a forked child, and the most children of a process: on a busy machine they would pile up.
+CHILD_BATCHES, MOST_CHILDREN = 30, 16
 # Errors after which another attempt may succeed: a number may be held for a while.
 LATER = ("NODE_IN_USE", "NO_FREE_NODE", "LEASE_EXHAUSTED", "WOULD_BLOCK", "STORE_UNREACHABLE", "CLOCK_")
 
@@ -72,7 +72,7 @@ def main(path, spec, folder, fork_ms):
             if error := library.mint(file):
                 print(error, flush=True)
                 time.sleep(0.02)
-            if fork_ms and time.monotonic() - last > fork_ms / 1000:
+            if fork_ms and len(children) < MOST_CHILDREN and time.monotonic() - last > fork_ms / 1000:
                 last = time.monotonic()
                 pid = os.fork() or child(library, folder)
                 children.add(pid)

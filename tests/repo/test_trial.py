@@ -70,5 +70,12 @@ def test_a_changed_record_fails(tmp_path, monkeypatch):
     assert page.page() != page.PAGE.read_text()
 
 
+def test_a_process_that_hangs_fails_and_is_shown():
+    """`run.py` kills a process after 60 s, and counts its IDs so far."""
+    hung = {"trial": "fork", "ids": 10, "errors": {}, "duplicates": 0, "cut": True}
+    assert page.failed(hung) and not page.failed(hung | {"cut": False})
+    assert page.cell(hung, running=True) == "0 of 10; **a process did not end**"
+
+
 def test_the_check_of_the_command_passes():
     subprocess.run([sys.executable, ROOT / "trial/page.py", "--check"], check=True)

@@ -61,10 +61,28 @@ fn explain(seed: u64, lively: bool, why: &str) -> String {
     if again.as_ref().err().is_none_or(|again| again != why) {
         return format!("{log}\nseed {seed}: {why}\nharness: the seed ends otherwise when it is run again: {:?}", again.err());
     }
-    let fails = |most: u64| (most, run(seed, lively, most));
-    let found = (0..1_000).map(fails).find_map(|(most, (outcome, log))| Some((most, outcome.err()?, log)));
-    let (most, why, log) = found.unwrap_or((u64::MAX, why.to_owned(), log));
+    let (most, why, log) = fewest(why, |most| run(seed, lively, most)).unwrap_or((u64::MAX, why.to_owned(), log));
     format!("{log}\nseed {seed}: {why}\nreplay: FRAZIL_SEED={seed} FRAZIL_MOST_FAULTS={most}")
+}
+
+/// The fewest faults with which a run fails in the same way. A duplicate is not shrunk to a process that is slow.
+fn fewest(why: &str, run: impl Fn(u64) -> (Result<Outcome, String>, String)) -> Option<(u64, String, String)> {
+    let is_duplicate = |why: &str| why.starts_with("duplicate");
+    (0..1_000).find_map(|most| {
+        let (outcome, log) = run(most);
+        let other = outcome.err().filter(|other| is_duplicate(other) == is_duplicate(why))?;
+        Some((most, other, log))
+    })
+}
+
+#[test]
+fn duplicate_is_shrunk_to_a_duplicate() {
+    let fails = |most: u64| {
+        let why = if most < 2 { "not alive: 0 leases" } else { "duplicate on node 1" };
+        (Err(why.to_owned()), format!("log {most}"))
+    };
+    let of = |why| fewest(why, fails).map(|(most, ..)| most);
+    assert_eq!((of("duplicate on node 2"), of("not alive: 1 leases")), (Some(2), Some(0)));
 }
 
 #[test]

@@ -109,3 +109,20 @@ impl World {
         Ok(())
     }
 }
+
+/// The judge finds what a run must not end with, in some world of these seeds.
+#[test]
+fn judge_finds_idle_processes_and_too_many_calls() {
+    let finds = |spoil: fn(&mut World), text: &str| {
+        (0..40).any(|seed| {
+            let mut world = World::new(seed, false);
+            world.run(true).unwrap();
+            spoil(&mut world);
+            world.liveness().is_err_and(|why| why.contains(text))
+        })
+    };
+    assert!(!finds(|_| {}, ""));
+    assert!(finds(|world| world.processes.iter_mut().for_each(|process| process.minted_at = 0), "not alive"));
+    assert!(finds(|world| world.processes[0].calls += 20 * 8, "asked the store"));
+    assert!(finds(|world| world.beyond_cap = true, "beyond the cap"));
+}
