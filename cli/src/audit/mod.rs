@@ -165,6 +165,7 @@ fn merge_all(work: &Work, names: &[&str], tally: &mut Tally<'_>, out: &Path, lis
         }
         Ok(())
     });
+    tally.finish();
     read::interruptible(work, took)?;
     duplicates.finish()?;
     repeats.finish().map(drop)
