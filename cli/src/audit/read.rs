@@ -102,8 +102,9 @@ fn write_runs(batches: Receiver<Batch>, back: &SyncSender<Vec<IdRecord>>, work: 
                 write(&records)?;
             } else {
                 // The records come in the order of their lines, which a stable sort keeps.
-                spare.resize(spare.len().max(records.len()), IdRecord::ZERO);
-                sort::by_id(&mut records, &mut spare, &mut write)?;
+                let count = records.len();
+                spare.resize(spare.len().max(count), IdRecord::ZERO);
+                sort::by_id(&mut records, &mut spare[..count], &mut write)?;
             }
             Some(writer.finish()?)
         };
