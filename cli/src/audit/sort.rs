@@ -18,6 +18,7 @@ type Take<'t> = &'t mut dyn FnMut(&[IdRecord]) -> AuditResult<()>;
 /// Passes records to `take` in order of their IDs. Those with the same ID keep their order. `spare` is as long as `records`; both are
 /// used up.
 pub(super) fn by_id<'r>(mut records: &'r mut [IdRecord], mut spare: &'r mut [IdRecord], take: Take<'_>) -> AuditResult<()> {
+    debug_assert_eq!(records.len(), spare.len());
     let first = records.first().map_or(0, |record| record.id);
     let mut differing = records.iter().fold(0, |bits, record| bits | (record.id ^ first));
     if records.len() > PART && differing != 0 {
