@@ -6,7 +6,7 @@
 
 /// Numbers in other programs' notations, and the marks of rounding.
 pub mod foreign {
-    pub use crate::id::foreign::{EXACT_IN_A_DOUBLE, Reason, Written, read, rounding};
+    pub use crate::id::foreign::{EXACT_IN_A_DOUBLE, Reason, Written, digits, read, rounding};
 }
 
 /// Leases and their records.

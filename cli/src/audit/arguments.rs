@@ -82,7 +82,7 @@ pub(in super::super) struct MergeAudit {
     pub(super) strict: bool,
     /// The memory for IDs: 512M, 2G
     ///
-    /// The rest is on disk, 16 bytes for each ID.
+    /// The rest is on disk, 3 to 17 bytes for each ID.
     #[arg(long, value_name = "SIZE", default_value = "256M")]
     pub(super) memory: String,
     /// The folder for the IDs on disk [default: work in --out]

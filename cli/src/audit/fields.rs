@@ -33,7 +33,7 @@ pub(super) enum Plausibility {
 }
 
 /// The parts of a decoded ID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct IdParts {
     pub(super) tick: u64,
     pub(super) unix_ms: i64,

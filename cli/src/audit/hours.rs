@@ -8,20 +8,20 @@ const MOST_HOURS: i64 = 48;
 /// The number of IDs of each source by periods since 1970.
 pub(super) type Periods = BTreeMap<i64, Vec<u64>>;
 
-/// Counts an ID of one of the sources, and returns whether it is the period's first.
+/// Counts IDs of one of the sources, and returns whether it is the period's first.
 #[inline]
-pub(super) fn count(periods: &mut Periods, period: i64, source: usize, sources: usize) -> bool {
+pub(super) fn count(periods: &mut Periods, period: i64, count: u64, source: usize, sources: usize) -> bool {
     // IDs come in order, so most belong to the last period.
     if let Some(mut last) = periods.last_entry()
         && *last.key() == period
     {
-        last.get_mut()[source] += 1;
+        last.get_mut()[source] += count;
         return false;
     }
     let ids = periods.entry(period).or_default();
     let is_first = ids.is_empty();
     ids.resize(sources, 0);
-    ids[source] += 1;
+    ids[source] += count;
     is_first
 }
 
@@ -36,9 +36,9 @@ impl Default for Hours {
 
 impl Hours {
     #[inline]
-    pub(super) fn take(&mut self, unix_ms: i64, source: usize, sources: usize) {
+    pub(super) fn take(&mut self, unix_ms: i64, ids: u64, source: usize, sources: usize) {
         let Some(hours) = &mut self.0 else { return };
-        if count(hours, unix_ms.div_euclid(HOUR_MS), source, sources) {
+        if count(hours, unix_ms.div_euclid(HOUR_MS), ids, source, sources) {
             let ends = hours.first_key_value().zip(hours.last_key_value());
             if ends.is_some_and(|((first, _), (last, _))| last - first >= MOST_HOURS) {
                 self.0 = None;

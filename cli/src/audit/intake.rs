@@ -2,6 +2,7 @@
 
 use super::failure::{self, AuditResult};
 use super::fields::{Fields, Plausibility};
+use super::line_reader::LineReader;
 use super::progress::{Progress, grouped};
 use super::reading::{Reading, SourcePosition};
 use super::record::IdRecord;
@@ -50,24 +51,40 @@ impl Intake<'_> {
     pub(super) fn take(&mut self, line: u64, bytes: &[u8], next: SourcePosition) -> AuditResult<()> {
         match read(bytes) {
             Written::Number(id, is_float) => {
-                self.place = next;
-                if let Some(unix_ms) = self.fields.time(id).filter(|unix_ms| self.fields.when(*unix_ms) == Plausibility::Plausible) {
-                    self.reading.order.next(id, unix_ms, self.fields.layout().tick_ms() as i64, line);
-                }
-                self.reading.ids += 1;
                 if is_float && id > EXACT_IN_A_DOUBLE {
                     self.reading.floats += 1;
                     self.reading.exact_floats += u64::from(id as f64 as u64 != id);
                 }
-                self.records.push(IdRecord::new(id, self.source, line));
-                if self.records.len() == self.capacity {
-                    self.send(false)?;
-                }
+                self.number(line, id, next)
             }
-            Written::Empty => {}
-            Written::Refused(why) => return self.broken(line, why, bytes, next),
+            Written::Empty => self.pass(next),
+            Written::Refused(why) => self.broken(line, why, bytes, next),
+        }
+    }
+
+    /// Takes the number of a line.
+    #[inline]
+    fn number(&mut self, line: u64, id: u64, next: SourcePosition) -> AuditResult<()> {
+        self.place = next;
+        if let Some(unix_ms) = self.fields.time(id).filter(|unix_ms| self.fields.when(*unix_ms) == Plausibility::Plausible) {
+            self.reading.order.next(id, unix_ms, self.fields.layout().tick_ms() as i64, line);
+        }
+        self.reading.ids += 1;
+        self.records.push(IdRecord::new(id, self.source, line));
+        if self.records.len() == self.capacity {
+            self.send(false)?;
         }
         self.pass(next)
+    }
+
+    /// Takes the next lines that are numbers. `ahead` is the distance of a line's number from that of the place before it.
+    pub(super) fn numbers(&mut self, lines: &mut LineReader<'_>, place: &mut SourcePosition, ahead: u64) -> AuditResult<()> {
+        while let Some((id, bytes)) = lines.number() {
+            let line = place.line + ahead;
+            *place = SourcePosition { byte: place.byte + bytes as u64, line: place.line + 1, row: place.row + 1 };
+            self.number(line, id, *place)?;
+        }
+        Ok(())
     }
 
     /// Continues at `next` after a line without an ID.

@@ -1,5 +1,6 @@
 //! Lines of a file as slices of one buffer.
 
+use frazil::admin::foreign::digits;
 use memchr::memchr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -15,13 +16,15 @@ pub(super) struct LineReader<'f> {
     /// The range of `buffer` that was read from the file and not returned yet.
     from: usize,
     to: usize,
+    /// The length of the last line.
+    length: usize,
 }
 
 impl<'f> LineReader<'f> {
     /// Reads from a position in the file.
     pub(super) fn new(mut file: &'f File, at: u64, longest: usize) -> io::Result<Self> {
         file.seek(SeekFrom::Start(at))?;
-        Ok(LineReader { file, longest, buffer: vec![0; BUFFER], from: 0, to: 0 })
+        Ok(LineReader { file, longest, buffer: vec![0; BUFFER], from: 0, to: 0, length: 0 })
     }
 
     /// Returns the bytes of the file that are in memory, without taking them. Call this first.
@@ -35,6 +38,16 @@ impl<'f> LineReader<'f> {
         self.from += bytes;
     }
 
+    /// Takes the next line if it is a number as long as the line before it, as most are, so that no search for its end is needed. Returns
+    /// the number and the length of the line.
+    #[inline]
+    pub(super) fn number(&mut self) -> Option<(u64, usize)> {
+        let line = self.buffer[self.from..self.to].get(..self.length)?;
+        let number = digits(line.strip_suffix(b"\n")?)?;
+        self.from += self.length;
+        Some((number, self.length))
+    }
+
     /// Returns the next line with its line end; the rest of the file if that has none, and nothing at its end. Of a line that is too long,
     /// each call returns the next `longest` bytes.
     #[inline]
@@ -46,7 +59,7 @@ impl<'f> LineReader<'f> {
             searched = rest.len();
             if end.is_some() || searched >= self.longest || !self.fill()? {
                 let line = self.from..self.from + end.unwrap_or(searched).min(self.longest);
-                self.from = line.end;
+                (self.from, self.length) = (line.end, line.len());
                 return Ok(&self.buffer[line]);
             }
         }

@@ -45,6 +45,10 @@ pub(super) fn each(
         }
     }
     loop {
+        // Lines of rows are not read as numbers.
+        if longest == LONGEST {
+            intake.numbers(&mut lines, &mut place, 1)?;
+        }
         let line = lines.next().map_err(&at)?;
         if line.is_empty() {
             return Ok(());

@@ -84,12 +84,19 @@ mod tests {
     fn a_run_that_was_changed_is_refused() {
         let folder = folder("changed");
         let run = write(&folder, 0, &[1, 2, 3]);
-        let mut bytes = std::fs::read(run.path(&folder)).unwrap();
-        bytes[16] ^= 1;
-        std::fs::write(run.path(&folder), bytes).unwrap();
-        assert!(run.is_there(&folder));
-        let Err(Stop::Failed(_, error)) = each(&folder, &[run], 4, |_| Ok(())) else { panic!("the run was changed") };
-        assert!(error.contains("has changed since it was written"), "{error}");
+        let bytes = std::fs::read(run.path(&folder)).unwrap();
+        for (at, bit) in (0..bytes.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << bit;
+            std::fs::write(run.path(&folder), changed).unwrap();
+            assert!(run.is_there(&folder));
+            let Err(Stop::Failed(_, error)) = each(&folder, &[run.clone()], 4, |_| Ok(())) else { panic!("bit {bit} of {at} was changed") };
+            // A longer frame would end after the file.
+            assert!(
+                error.contains("has changed since it was written") || at < 4 && error.contains("failed to fill"),
+                "{at} {bit}: {error}"
+            );
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -8,7 +8,8 @@
 //!   of databases, and `rows` reads the result of a query. Each passes its IDs and its broken lines to `intake`.
 //! - The findings are computed by `overlaps` (one node number in several sources), `order` (clocks), `hours` (periods) and
 //!   `rounding` (rounded IDs). `fields` decodes the IDs.
-//! - `run` has the format of a sorted run, and `record` that of an ID in it. `whole` writes files that appear when they are complete.
+//! - `sort` sorts records. `run` has the format of a sorted run, and `record` that of an ID in it. `whole` writes files that appear when
+//!   they are complete.
 
 mod arguments;
 mod dump;
@@ -33,6 +34,7 @@ mod result;
 mod rounding;
 mod rows;
 mod run;
+mod sort;
 mod source;
 mod sql;
 mod svg;
@@ -165,6 +167,7 @@ fn merge_all(work: &Work, names: &[&str], tally: &mut Tally<'_>, out: &Path, lis
         }
         Ok(())
     });
+    tally.finish();
     read::interruptible(work, took)?;
     duplicates.finish()?;
     repeats.finish().map(drop)

@@ -12,7 +12,7 @@ use super::record::IdRecord;
 use super::run::RunWriter;
 use super::source::{Kind, Source};
 use super::work::{State, Work};
-use super::{dump, lines, rows, table};
+use super::{dump, lines, rows, sort, table};
 use std::fs::File;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -37,8 +37,8 @@ pub(super) struct ReadOptions<'a> {
 /// # Errors
 /// Those of a source and of the folder. IDs that were read before the error are kept.
 pub(super) fn read(sources: &[Source], how: &ReadOptions<'_>, work: Work, progress: &mut Progress) -> AuditResult<Work> {
-    // Three buffers: one is filled while another is sorted with the help of the third.
-    let capacity = usize::try_from(how.memory / 3 / IdRecord::BYTES as u64).unwrap_or(usize::MAX);
+    // Three buffers: one is filled while another is sorted with the help of the third. A quarter is for the rest.
+    let capacity = usize::try_from(how.memory / 4 / size_of::<IdRecord>() as u64).unwrap_or(usize::MAX);
     let states = work.states().to_vec();
     // An ID and its line end take at least two bytes. If the number of IDs is unknown, the buffer grows.
     let bytes: u64 = states.iter().flat_map(|state| &state.identity).map(|identity| identity.bytes).sum();
@@ -52,7 +52,7 @@ pub(super) fn read(sources: &[Source], how: &ReadOptions<'_>, work: Work, progre
             let _ = back.try_send(Vec::with_capacity(capacity.min(most)));
         }
         let work = &work;
-        let sorter = scope.spawn(move || sort(batches, &back, work));
+        let sorter = scope.spawn(move || write_runs(batches, &back, work));
         let read = each(sources, how, &states, capacity, &full, &empty, progress);
         drop(full);
         let sorted = sorter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -86,21 +86,26 @@ fn kept(work: &Work) -> String {
     )
 }
 
-fn sort(batches: Receiver<Batch>, back: &SyncSender<Vec<IdRecord>>, work: &Mutex<Work>) -> AuditResult<()> {
+fn write_runs(batches: Receiver<Batch>, back: &SyncSender<Vec<IdRecord>>, work: &Mutex<Work>) -> AuditResult<()> {
+    let mut spare = Vec::new();
     for Batch { source, mut records, reading, place, complete } in batches {
         let run = if records.is_empty() {
             None
         } else {
-            // The records come in the order of their lines, which a stable sort keeps.
-            if !records.is_sorted() {
-                radsort::sort_by_key(&mut records, |record| record.id);
-            }
             let (folder, name) = {
                 let mut work = work.lock().unwrap_or_else(PoisonError::into_inner);
                 (work.folder().to_owned(), work.next_name())
             };
             let mut writer = RunWriter::create(&folder, name)?;
-            records.iter().try_for_each(|record| writer.push(*record))?;
+            let mut write = |part: &[IdRecord]| part.iter().try_for_each(|record| writer.push(*record));
+            if records.is_sorted() {
+                write(&records)?;
+            } else {
+                // The records come in the order of their lines, which a stable sort keeps.
+                let count = records.len();
+                spare.resize(spare.len().max(count), IdRecord::ZERO);
+                sort::by_id(&mut records, &mut spare[..count], &mut write)?;
+            }
             Some(writer.finish()?)
         };
         work.lock().unwrap_or_else(PoisonError::into_inner).add(source, run, reading, place, complete)?;

@@ -1,4 +1,4 @@
-//! A sorted run on disk: records in order, with a checksum in the manifest.
+//! A sorted run on disk: records in order, as frames of differences, with a checksum in the manifest.
 
 use super::failure::{self, AuditResult};
 use super::record::IdRecord;
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Run {
     pub(super) name: String,
     pub(super) records: u64,
+    bytes: u64,
     crc: u32,
 }
 
@@ -23,16 +24,21 @@ impl Run {
 
     /// Returns whether the file exists with its full length. Reading it checks its content.
     pub(super) fn is_there(&self, folder: &Path) -> bool {
-        fs::metadata(self.path(folder)).is_ok_and(|file| file.len() == self.records * IdRecord::BYTES as u64)
+        fs::metadata(self.path(folder)).is_ok_and(|file| file.len() == self.bytes)
     }
 }
 
-/// The unit of writing and checking, because a checksum of sixteen bytes costs nearly as much as one of a thousand.
-const CHUNK: usize = 1 << 18;
+/// The number of records in a frame, which is written and read at once. Before them it has their length in bytes.
+const FRAME: u64 = 1 << 14;
+const HEAD: usize = 4;
+const LONGEST: usize = FRAME as usize * IdRecord::LONGEST;
 
 pub(super) struct RunWriter {
     file: File,
-    chunk: Vec<u8>,
+    frame: Vec<u8>,
+    /// The number of bytes in `frame`.
+    filled: usize,
+    before: IdRecord,
     path: PathBuf,
     run: Run,
     crc: Hasher,
@@ -42,26 +48,34 @@ impl RunWriter {
     pub(super) fn create(folder: &Path, name: String) -> AuditResult<Self> {
         let path = folder.join(&name);
         let file = File::create(&path).map_err(failure::unwritable(&path))?;
-        let run = Run { name, records: 0, crc: 0 };
-        Ok(RunWriter { file, chunk: Vec::with_capacity(CHUNK), path, run, crc: Hasher::new() })
+        let run = Run { name, records: 0, bytes: 0, crc: 0 };
+        let frame = vec![0; HEAD + LONGEST];
+        Ok(RunWriter { file, frame, filled: HEAD, before: IdRecord::ZERO, path, run, crc: Hasher::new() })
     }
 
     #[inline]
     pub(super) fn push(&mut self, record: IdRecord) -> AuditResult<()> {
-        self.chunk.extend_from_slice(&record.to_bytes());
+        let room = self.frame[self.filled..].first_chunk_mut().expect("a frame has room for its records");
+        self.filled += record.write(self.before, room);
+        self.before = record;
         self.run.records += 1;
-        if self.chunk.len() >= CHUNK { self.flush() } else { Ok(()) }
+        if self.run.records.is_multiple_of(FRAME) { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> AuditResult<()> {
-        self.crc.update(&self.chunk);
-        self.file.write_all(&self.chunk).map_err(failure::unwritable(&self.path))?;
-        self.chunk.clear();
+        let frame = &mut self.frame[..self.filled];
+        frame[..HEAD].copy_from_slice(&((self.filled - HEAD) as u32).to_le_bytes());
+        self.crc.update(frame);
+        self.file.write_all(frame).map_err(failure::unwritable(&self.path))?;
+        self.run.bytes += self.filled as u64;
+        self.filled = HEAD;
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> AuditResult<Run> {
-        self.flush()?;
+        if self.filled > HEAD {
+            self.flush()?;
+        }
         self.run.crc = self.crc.finalize();
         Ok(self.run)
     }
@@ -84,7 +98,7 @@ impl RunReader {
     pub(super) fn open(folder: &Path, run: &Run) -> AuditResult<Self> {
         let path = run.path(folder);
         let file = File::open(&path).map_err(failure::unwritable(&path))?;
-        let (bytes, records) = (Vec::new(), Vec::new());
+        let (bytes, records) = (vec![0; LONGEST], Vec::new());
         Ok(RunReader { file, path, left: run.records, bytes, records, taken: 0, crc: Hasher::new(), expected: run.crc })
     }
 
@@ -108,25 +122,35 @@ impl RunReader {
     }
 
     fn more(&mut self) -> AuditResult<()> {
+        let mut before = self.records.last().copied().unwrap_or(IdRecord::ZERO);
         self.records.clear();
         self.taken = 0;
         if self.left == 0 {
-            return self.check();
+            return if self.crc.clone().finalize() == self.expected { Ok(()) } else { self.changed() };
         }
-        let records = self.left.min((CHUNK / IdRecord::BYTES) as u64);
-        self.bytes.resize(records as usize * IdRecord::BYTES, 0);
-        self.file.read_exact(&mut self.bytes).map_err(failure::unwritable(&self.path))?;
-        self.crc.update(&self.bytes);
-        self.records.extend(self.bytes.as_chunks().0.iter().copied().map(IdRecord::from_bytes));
-        self.left -= records;
+        let mut head = [0; HEAD];
+        self.file.read_exact(&mut head).map_err(failure::unwritable(&self.path))?;
+        let Some(frame) = self.bytes.get_mut(..u32::from_le_bytes(head) as usize) else { return self.changed() };
+        self.file.read_exact(frame).map_err(failure::unwritable(&self.path))?;
+        self.crc.update(&head);
+        self.crc.update(frame);
+        let mut at = 0;
+        for _ in 0..self.left.min(FRAME) {
+            // The bytes of a frame that was changed may end before its records, or not be in order.
+            let Some(from) = self.bytes[at..].first_chunk() else { return self.changed() };
+            let (record, bytes) = IdRecord::read(before, from);
+            if record < before {
+                return self.changed();
+            }
+            self.records.push(record);
+            (before, at) = (record, at + bytes);
+        }
+        self.left -= self.records.len() as u64;
         Ok(())
     }
 
     #[cold]
-    fn check(&self) -> AuditResult<()> {
-        if self.crc.clone().finalize() == self.expected {
-            return Ok(());
-        }
+    fn changed(&self) -> AuditResult<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let why =
             format!("{} has changed since it was written: remove the folder {} and begin anew", self.path.display(), folder.display());

@@ -92,6 +92,10 @@ fn read_plain(
     let at = failure::unreadable(intake.name);
     let mut rows = LineReader::new(file, after.byte, LONGEST_PLAIN).map_err(&at)?;
     loop {
+        // A row of digits is one field, unless a digit is the delimiter.
+        if column == 0 && !delimiter.is_ascii_digit() {
+            intake.numbers(&mut rows, after, 0)?;
+        }
         let row = rows.next().map_err(&at)?;
         let Some(text) = row.strip_suffix(b"\n") else { return Ok(row.is_empty()) };
         if is_quoted && memchr(b'"', text).is_some() {

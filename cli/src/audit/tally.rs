@@ -89,6 +89,9 @@ pub(super) struct Tally<'a> {
     pub(super) shared: HashMap<(usize, u64), u64>,
     /// The current tick of each layout.
     ticks: Vec<Tick>,
+    /// The source and the parts of the last IDs, as long as only the sequence differs, and their number. They are counted together.
+    group: (usize, IdParts),
+    grouped: u64,
     /// The first record with the current ID.
     first: Option<IdRecord>,
     repeats: u64,
@@ -171,7 +174,7 @@ impl<'a> Tally<'a> {
     fn taken(&mut self, record: IdRecord, taken: IdParts) {
         let source = record.source();
         let part = &mut self.parts[source];
-        let IdParts { tick, unix_ms, node, sequence } = taken;
+        let IdParts { unix_ms, node, sequence, .. } = taken;
         match self.layouts[source].when(unix_ms) {
             Plausibility::Plausible => {}
             Plausibility::Future => {
@@ -183,26 +186,42 @@ impl<'a> Tally<'a> {
                 return self.odd_node(node);
             }
         }
-        // Records arrive in order, so the first time is the earliest.
-        part.times = Some((part.times.map_or(unix_ms, |(first, _)| first), unix_ms));
         let shift = self.layouts[source].layout().sequence().bits().saturating_sub(BUCKETS.ilog2());
         self.sequences[source][(sequence >> shift) as usize] += 1;
+        let group = (source, IdParts { sequence: 0, ..taken });
+        if group != self.group {
+            self.finish();
+            self.group = group;
+        }
+        self.grouped += 1;
+    }
+
+    /// Counts the last group. Call this after the last record.
+    pub(super) fn finish(&mut self) {
+        let (source, IdParts { tick, unix_ms, node, .. }) = self.group;
+        let ids = std::mem::take(&mut self.grouped);
+        if ids == 0 {
+            return;
+        }
+        // Records arrive in order, so the first time is the earliest.
+        let part = &mut self.parts[source];
+        part.times = Some((part.times.map_or(unix_ms, |(first, _)| first), unix_ms));
         let sources = self.parts.len();
-        hours::count(&mut self.days, unix_ms.div_euclid(DAY_MS), source, sources);
-        self.hours.take(unix_ms, source, sources);
-        self.node(source, node, unix_ms);
-        if self.parts.len() > 1 {
+        hours::count(&mut self.days, unix_ms.div_euclid(DAY_MS), ids, source, sources);
+        self.hours.take(unix_ms, ids, source, sources);
+        self.node(source, node, unix_ms, ids);
+        if sources > 1 {
             self.meeting(source, tick, node);
         }
     }
 
     #[inline]
-    fn node(&mut self, source: usize, node: u64, unix_ms: i64) {
+    fn node(&mut self, source: usize, node: u64, unix_ms: i64, ids: u64) {
         if let Some(known) = self.nodes.get_mut(&(node, source)) {
-            known.ids += 1;
+            known.ids += ids;
             known.last_ms = unix_ms;
         } else if self.nodes.len() < MOST_NODES {
-            self.nodes.insert((node, source), Use { ids: 1, first_ms: unix_ms, last_ms: unix_ms });
+            self.nodes.insert((node, source), Use { ids, first_ms: unix_ms, last_ms: unix_ms });
         } else {
             self.too_many_nodes = true;
         }

@@ -839,6 +839,29 @@ fn a_killed_audit_resumes() {
 }
 
 #[test]
+fn an_audit_killed_at_20_places_resumes() {
+    const PLACES: u32 = 20;
+    let folder = Folder::new("places");
+    let arguments = large(&folder);
+    let begun = Instant::now();
+    let (_, report) = folder.json(&arguments);
+    let (expected, took) = (results(&folder, report), begun.elapsed());
+    let mut resumed = 0;
+    for place in 1..=PLACES {
+        let mut child = start(&folder, &arguments);
+        std::thread::sleep(took * place / (PLACES + 1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let (status, out, err) = folder.audit(&[&["--json"], &arguments[..]].concat());
+        assert_eq!(status, 3, "{place}: {err}");
+        resumed += u32::from(err.starts_with("note: resuming from merge-audit"));
+        assert_eq!(results(&folder, serde_json::from_str(&out).unwrap()), expected, "{place}");
+    }
+    // A run can take less time than the first one.
+    assert!(resumed >= 3, "{resumed} of {PLACES} were resumed");
+}
+
+#[test]
 fn ctrl_c_reports_what_is_kept() {
     let folder = Folder::new("interrupted");
     let arguments = large(&folder);

@@ -11,8 +11,8 @@ use frazil_base::time::LAST_MS;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// The number of IDs in a block. They stay in a processor's first cache until each of their parts is written.
-const BLOCK: usize = 2048;
+/// The number of IDs in a block. They stay in a processor's first cache until each of their parts is written, while it fetches the next ones.
+const BLOCK: usize = 128;
 /// The number of rows that are composed at once, because a block of each column must fit the cache.
 const COMPOSED: usize = 512;
 /// The number of values above which columns are written past the caches, because the caches could not hold them.
@@ -171,6 +171,11 @@ impl Columns {
                 }
             }
         }
+        // SAFETY: every processor of x86-64 has this instruction, which comes before any other access to the columns.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            std::arch::x86_64::_mm_sfence();
+        }
         misfits.map_or(Ok(()), Err)
     }
 
@@ -256,7 +261,7 @@ impl Part {
 
 #[cfg(target_arch = "x86_64")]
 impl Part {
-    /// Writes like [`write`](Part::write), past the caches.
+    /// Writes like [`write`](Part::write), past the caches. A fence must follow.
     fn stream(self, block: &[u64], column: &mut [MaybeUninit<i64>]) {
         use std::arch::x86_64::*;
         if self.factor != 1 {
@@ -270,7 +275,7 @@ impl Part {
         self.write(before, rows_before);
         self.write(after, rows_after);
         // SAFETY: every processor of x86-64 has these instructions. Each pair is read and written within its memory, which is aligned
-        // for writing. The fence is before any other access to it.
+        // for writing. `decode` ends with a fence.
         unsafe {
             let shift = _mm_cvtsi32_si128(self.shift as i32);
             let (mask, offset) = (_mm_set1_epi64x(self.mask as i64), _mm_set1_epi64x(self.offset as i64));
@@ -279,7 +284,6 @@ impl Part {
                 let values = _mm_add_epi64(_mm_and_si128(_mm_srl_epi64(bits, shift), mask), offset);
                 _mm_stream_si128(rows.as_mut_ptr().cast(), values);
             }
-            _mm_sfence();
         }
     }
 }

@@ -5,7 +5,7 @@ const LONGEST: usize = 19;
 
 /// The number of a decimal text that `text::decode` accepts. Reads eight digits at a time; `None` for any other text.
 #[inline]
-pub(super) fn parse(text: &[u8]) -> Option<u64> {
+pub fn parse(text: &[u8]) -> Option<u64> {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
     let length = text.len();
     let is_padded = text.first() == Some(&b'0') && (2..LONGEST).contains(&length);

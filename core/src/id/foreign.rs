@@ -9,6 +9,7 @@ pub mod rounding;
 mod tests;
 
 use super::decimal;
+pub use decimal::parse as digits;
 
 /// The largest ID.
 const MAX: u64 = i64::MAX as u64;

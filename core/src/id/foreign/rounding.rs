@@ -115,7 +115,8 @@ fn is_shortest(number: u64) -> bool {
     let beyond = double % (10 * unit);
     // Below a power of two the doubles are twice as close.
     let has_shorter = beyond.min(10 * unit - beyond) * 2 < 1 << lost_bits(number) && !double.is_power_of_two();
-    is_closest && !has_shorter && shortest(number as f64) == number
+    let is_closer = number.abs_diff(double) * 2 < unit && beyond.min(10 * unit - beyond) * 2 > 1 << lost_bits(number);
+    is_closest && !has_shorter && (is_closer && !double.is_power_of_two() || shortest(number as f64) == number)
 }
 
 /// The number that the shortest digits of a double give, filled up with zeros.
