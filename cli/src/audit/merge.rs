@@ -90,7 +90,9 @@ mod tests {
             changed[at] ^= 1 << bit;
             std::fs::write(run.path(&folder), changed).unwrap();
             assert!(run.is_there(&folder));
-            let Err(Stop::Failed(_, error)) = each(&folder, &[run.clone()], 4, |_| Ok(())) else { panic!("bit {bit} of {at} was changed") };
+            let Err(Stop::Failed(_, error)) = each(&folder, std::slice::from_ref(&run), 4, |_| Ok(())) else {
+                panic!("bit {bit} of {at} was changed")
+            };
             // A longer frame would end after the file.
             assert!(
                 error.contains("has changed since it was written") || at < 4 && error.contains("failed to fill"),

@@ -1,6 +1,6 @@
 //! The canonical line of a spec, which shows no secret.
 
-use super::{KEYS, Spec};
+use super::{KEYS, Spec, check_end};
 use crate::id::preset::STANDARD;
 use frazil_base::error::{self, Result, spec_error};
 use frazil_base::secret::{self, Secret};
@@ -64,7 +64,8 @@ impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Line { spec: Spec { preset, pairs, .. }, quote } = self;
         let unnamed = if pairs.iter().any(|(key, _)| key == "layout") { "" } else { STANDARD };
-        f.write_str(&secret::misplaced(preset.as_deref().unwrap_or(unnamed)))?;
+        let first = secret::misplaced(preset.as_deref().unwrap_or(unnamed));
+        f.write_str(&first)?;
         let place = |key: &str| match key {
             "layout" => 0,
             "epoch" => 1,
@@ -73,13 +74,14 @@ impl fmt::Display for Line<'_> {
         };
         let mut pairs: Vec<_> = pairs.iter().collect();
         pairs.sort_by_key(|(key, _)| place(key));
-        for (at, (key, value)) in pairs.into_iter().enumerate() {
-            if at > 0 || key != "layout" {
-                f.write_str(" ")?;
-            }
-            write!(f, "{key}={}", quoted(&shown_value(key, value), *quote))?;
+        let mut rest = String::new();
+        for (key, value) in pairs.into_iter().rev() {
+            let shown = shown_value(key, value);
+            // The parser refuses a bare URL that seems to continue after the space.
+            let is_bare = is_plain(&shown) && check_end(&shown, key, &rest).is_ok();
+            rest = format!(" {key}={}{rest}", if is_bare { shown } else { quoted(&shown, *quote) });
         }
-        Ok(())
+        f.write_str(if first.is_empty() { rest.trim_start() } else { &rest })
     }
 }
 
@@ -95,10 +97,12 @@ impl fmt::Debug for Spec {
     }
 }
 
+/// Returns whether a value needs no quotes.
+fn is_plain(value: &str) -> bool {
+    !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'))
+}
+
 fn quoted(value: &str, quote: char) -> String {
-    if !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\')) {
-        return value.to_owned();
-    }
     format!("{quote}{}{quote}", value.replace('\\', r"\\").replace(quote, &format!("\\{quote}")))
 }
 
@@ -170,6 +174,41 @@ mod tests {
         assert_eq!(spec.word(true), windows);
         let line = windows.trim_matches('"');
         assert_eq!(Spec::parse(line).unwrap().to_string(), spec.to_string());
+    }
+
+    /// The parser refuses a bare URL that seems to continue after the space, so such a value is quoted.
+    #[test]
+    fn every_accepted_line_is_printed_as_one_that_is_accepted() {
+        let values = [
+            "=",
+            "x",
+            "a@b",
+            "a:b",
+            "f://r",
+            "f://r?x",
+            "redis://u:p",
+            "redis://u:p@h/0",
+            "redis://h/0?password=s&db=1",
+            "redis://h?s",
+            "file:/a",
+            "env:NOWHERE",
+            "'s t'",
+            "'redis://h x@y'",
+            "''",
+            "\"layout=\"",
+            "time:@",
+        ];
+        let keys = ["epoch", "s", "store", "lag", "layout", "namespace"];
+        let mut accepted = 0;
+        let pairs: Vec<String> = keys.iter().flat_map(|key| values.iter().map(move |value| format!("{key}={value}"))).collect();
+        for given in pairs.iter().flat_map(|first| pairs.iter().map(move |second| format!("{first}\n{second}"))) {
+            let Ok(spec) = Spec::parse(&given) else { continue };
+            let line = spec.to_string();
+            let again = Spec::parse(&line).unwrap_or_else(|error| panic!("{given} prints {line}: {error}"));
+            assert_eq!(again.to_string(), line, "{given}");
+            accepted += 1;
+        }
+        assert!(accepted > 5_000, "{accepted}");
     }
 
     #[test]
