@@ -186,14 +186,14 @@ impl Generator {
         }
         let forked = || {
             format!(
-                "this process was forked, and node number {node} belongs to its parent: open the generator after the fork instead, as a daemon has \
+                "this process was forked, and node number {node} belongs to its parent: open the generator after the fork, as a daemon has \
                  to, or open one with another number in the child"
             )
         };
         let copied = || {
             format!(
                 "this process was copied with its machine, and another copy may use node number {node}: open a generator with a number that no \
-                 other copy has, or lease the numbers of all copies from a store that they reach"
+                 other copy has, or lease numbers from a store that all copies reach"
             )
         };
         Err(self.mark.refusal(*process, forked, copied))
