@@ -278,10 +278,15 @@ pub fn resolve(key: &str, value: &str) -> Result<String> {
         .map_err(|_| spec_error(format!("{key}=env:{variable}: there is no environment variable of this name that is UTF-8")))
 }
 
+/// Returns whether a bare value may be a part of a URL whose rest follows.
+fn seems_to_continue(value: &str, key: &str, rest: &str) -> bool {
+    (key == "store" || value.contains("://")) && secret::continues_after_space(value, rest)
+}
+
 /// # Errors
 /// `SPEC` for an unquoted URL with a space in it, because later errors would show its rest.
 fn check_end(value: &str, key: &str, rest: &str) -> Result<()> {
-    if (key != "store" && !value.contains("://")) || !secret::continues_after_space(value, rest) {
+    if !seems_to_continue(value, key, rest) {
         return Ok(());
     }
     let given = if key == "store" { secret::address(value) } else { secret::misplaced(value).into_owned() };

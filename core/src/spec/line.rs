@@ -1,6 +1,6 @@
 //! The canonical line of a spec, which shows no secret.
 
-use super::{KEYS, Spec, check_end};
+use super::{KEYS, Spec, seems_to_continue};
 use crate::id::preset::STANDARD;
 use frazil_base::error::{self, Result, spec_error};
 use frazil_base::secret::{self, Secret};
@@ -78,7 +78,7 @@ impl fmt::Display for Line<'_> {
         for (key, value) in pairs.into_iter().rev() {
             let shown = shown_value(key, value);
             // The parser refuses a bare URL that seems to continue after the space.
-            let is_bare = is_plain(&shown) && check_end(&shown, key, &rest).is_ok();
+            let is_bare = is_plain(&shown) && !seems_to_continue(&shown, key, &rest);
             rest = format!(" {key}={}{rest}", if is_bare { shown } else { quoted(&shown, *quote) });
         }
         f.write_str(if first.is_empty() { rest.trim_start() } else { &rest })
