@@ -1,7 +1,7 @@
 //! The contract of a lease: the demands of a spec on a store.
 
 use super::candidates::Candidates;
-use super::protocol::{DISPOSABLE, Terms, forgetful};
+use super::protocol::{DISPOSABLE, Terms};
 use super::record::CLOCK_ERROR_MS;
 use crate::generator::policy::{Policies, Reaction};
 use crate::id::layout::Layout;
@@ -60,7 +60,10 @@ impl Contract {
         manual_clock: bool,
     ) -> Result<Self> {
         if disposable && address.forgets() {
-            return Err(forgetful(&address.to_string()));
+            let why = format!(
+                "lease=disposable needs a store that forgets nothing, and {address} may lose writes in a failover: use shared-slots"
+            );
+            return Err(Error::new(ErrorKind::StoreUnsuitable, why));
         }
         if manual_clock && !address.is_memory() {
             let why = format!("clock=manual cannot be used with store={address}: give a node number, or use store=memory");

@@ -57,7 +57,6 @@ mod mismatch;
 mod slot;
 mod terms;
 
-pub(crate) use incarnation::forgetful;
 pub(crate) use loss::Loss;
 pub(crate) use mismatch::DISPOSABLE;
 pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};

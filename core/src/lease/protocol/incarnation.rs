@@ -30,7 +30,8 @@ impl Protocol {
     pub(super) fn establish(&mut self, loaded: &Loaded, now_ms: i64) -> Result<Option<Swap>> {
         // For most addresses this is known from the start, but for a lent store only from here on.
         if loaded.loses_writes && self.terms.disposable {
-            return Err(forgetful("this one"));
+            let why = "lease=disposable needs a store that forgets nothing, and this one may lose writes in a failover: use shared-slots";
+            return Err(Error::new(ErrorKind::StoreUnsuitable, why));
         }
         let Some(text) = &loaded.meta else {
             let known = self.incarnation.is_some();
@@ -165,12 +166,6 @@ impl Incarnation {
     pub(super) fn swap(&self, key: Key, old: Option<String>, new: String) -> Swap {
         Swap::at_any_time(Some(self.text.clone()), self.meta.server.clone(), key, old, new)
     }
-}
-
-/// Refuses a store that may lose writes, for numbers that are used once.
-pub(crate) fn forgetful(store: &str) -> Error {
-    let why = format!("lease=disposable needs a store that forgets nothing, and {store} may lose writes in a failover: use shared-slots");
-    Error::new(ErrorKind::StoreUnsuitable, why)
 }
 
 pub(super) fn changed(how: &str) -> Error {
