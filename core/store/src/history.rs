@@ -49,7 +49,7 @@ impl History {
         self.reached(WENT_BACK);
         let (command, login) = (accepting(store, place), login_hint(store));
         let why = format!(
-            "the store's history went back: it was restored from a backup, or replaced; if that was intended, stop all processes that use it, run \
+            "the store's history went back: it was restored from a backup, or replaced; if intended, stop all processes that use it, run \
              `{command}`{login}, and start them again"
         );
         Err((ErrorKind::StoreChanged, why))

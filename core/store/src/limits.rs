@@ -20,7 +20,7 @@ pub(super) fn too_large(limit: usize) -> (ErrorKind, String) {
     let of = if limit > ONE_RECORD { "a whole namespace" } else { "one record" };
     let limit = limit >> 10;
     let why = format!(
-        "it answers with more than {limit} KiB, which is more than {of} ever takes: is it another server's port, or did another program write there?"
+        "it answers with more than {limit} KiB, more than {of} ever takes: is it another server's port, or did another program write there?"
     );
     (ErrorKind::StoreUnsuitable, why)
 }

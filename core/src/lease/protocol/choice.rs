@@ -211,7 +211,7 @@ impl Protocol {
             let how = if self.end_ms(*bound) > most_ms {
                 let accept = self.terms.command("--accept");
                 format!(
-                    "; a clock was ahead when that was written: stop the processes of the namespace, and run {accept}, which releases the number: \
+                    "; a clock was ahead when that was written: stop the namespace's processes, and run {accept}, which releases the number: \
                      IDs that were stamped later than now come again at their time, so delete them first"
                 )
             } else {

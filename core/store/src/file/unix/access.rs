@@ -49,7 +49,7 @@ pub(in crate::file) fn open(dir: &Path, rules: Rules) -> Result<Option<(OwnedFd,
     }
     if !is_trusted(owner) {
         let why = format!(
-            "the folder belongs to account {owner}, which controls it, and this is account {account}: \
+            "the folder belongs to account {owner}, and this is account {account}: \
              chown it to this account, or for several accounts to root with a group that may write"
         );
         return Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why));
