@@ -101,7 +101,7 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
     let watch = watch.map(|watch| if now.is_none_or(|now| now < opens_in) { watch } else { watch.given_up() });
     if plan.manual_clock && !plan.detached && plan.after.is_none() {
         guard::log_unguarded(node, &plan.namespace, "clock=manual without after=", || {
-            "clock=manual without after= may repeat the IDs of an earlier run, which it does not know: open with after= the highest saved ID \
+            "clock=manual without after= may repeat the IDs of an earlier run: open with after= the highest saved ID \
              (0 if there is none), or leave out clock=manual; in tests and replays use detached=true"
                 .to_owned()
         });

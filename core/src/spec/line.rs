@@ -18,7 +18,7 @@ impl Spec {
         if let Some((key, value)) = self.pairs.iter().find(|pair| hides(pair)) {
             let shown = shown_value(key, value);
             let why = format!(
-                "{key}={shown} may hold a secret, which would be written where the line goes: name an environment variable that holds it, {key}=env:NAME"
+                "{key}={shown} may hold a secret, which the line would show: name an environment variable that holds it, {key}=env:NAME"
             );
             return Err(spec_error(why));
         }
