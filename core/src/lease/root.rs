@@ -54,7 +54,7 @@ fn check_copied<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<()>
         None => Ok(()),
         Some(address) => {
             let why = format!(
-                "store={address}: this process was copied with its machine, and the store may have been. Use a store that all copies reach, or end this process"
+                "store={address}: this process was copied with its machine, and the store may have been. Use a store that all copies reach, or end it"
             );
             Err(Error::new(ErrorKind::Copied, why))
         }

@@ -25,7 +25,7 @@ impl LeaseTask {
             None => "has no valid record in the store".to_owned(),
         };
         if loss.orderly {
-            let text = format!("node number {node} {by} after its bound had passed: it issues no more IDs");
+            let text = format!("node number {node} {by} after its bound had passed: it makes no more IDs");
             return self.log(Level::Warning, event::LEASE_LOST, |_| (text, fields));
         }
         let layout = &self.contract.terms.layout;
@@ -45,7 +45,7 @@ impl LeaseTask {
         };
         let text = format!(
             "node number {node} {by} before its bound had passed: its record was removed or changed from outside, or the store was restored \
-             from a backup; it issues no more IDs; {repeated}"
+             from a backup; it makes no more IDs; {repeated}"
         );
         self.log(Level::Error, event::LEASE_LOST, |_| (text, fields));
     }

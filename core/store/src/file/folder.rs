@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(super) const WAYS_OUT: &str = "set FRAZIL_HOME, or give store=file:DIR on a volume that lasts, the same for all processes, or give each \
+pub(super) const WAYS_OUT: &str = "set FRAZIL_HOME, or give store=file:DIR on a volume that lasts, one for all processes, or give each \
      process its own node number (worker=hostname, if host names end in different numbers)";
 pub(super) const ELSEWHERE: &str = "give a store on the network; or, if all processes are on this machine, one store=file:DIR on a \
      local disk or volume; or give each process its own node number (worker=hostname, if host names end in different numbers)";
