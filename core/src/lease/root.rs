@@ -54,7 +54,8 @@ fn check_copied<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<()>
         None => Ok(()),
         Some(address) => {
             let why = format!(
-                "store={address}: this process was copied with its machine, and the store may have been. Use a store that all copies reach, or end it"
+                "store={address}: this process was copied with its machine, and the store may have been. Use a store that \
+                 all copies reach, or exit"
             );
             Err(Error::new(ErrorKind::Copied, why))
         }
