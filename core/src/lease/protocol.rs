@@ -48,6 +48,8 @@
 
 mod choice;
 mod clocks;
+#[cfg(all(test, not(loom)))]
+mod digest;
 mod draw;
 mod incarnation;
 mod loss;
@@ -124,7 +126,7 @@ pub(crate) struct Protocol {
 }
 
 /// The state of a holder. Its data is boxed, because a held lease rarely has any.
-#[cfg_attr(test, derive(Clone))]
+#[cfg_attr(test, derive(Clone, Debug))]
 enum State {
     /// No slot is wanted.
     Idle,

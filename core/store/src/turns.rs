@@ -4,7 +4,7 @@
 use frazil_base::error::{Error, ErrorKind, Result};
 
 /// The servers through which a start has written.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Turns(Vec<String>);
 
 impl Turns {

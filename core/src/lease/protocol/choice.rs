@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The number of holders that an error lists.
 const LISTED: usize = 5;
 
-#[cfg_attr(test, derive(Clone))]
+#[cfg_attr(test, derive(Clone, Debug))]
 pub(super) struct LivenessCheck {
     pub(super) since: u64,
     /// The [`mark`] of each slot.

@@ -29,7 +29,7 @@ use std::collections::HashMap;
 
 /// The leases of others that were read so far, for a comparison with this machine's clock.
 #[derive(Default)]
-#[cfg_attr(test, derive(Clone))]
+#[cfg_attr(test, derive(Clone, Debug))]
 pub(super) struct Survey {
     /// The beginning of the next page.
     next: u64,

@@ -33,7 +33,7 @@ const MOST: u64 = 120;
 const RISE: u32 = 3;
 
 /// The candidates to read with the next call.
-#[cfg_attr(test, derive(Clone))]
+#[cfg_attr(test, derive(Clone, Debug))]
 pub(super) enum Look {
     /// All candidates, which are few.
     All,
@@ -71,10 +71,10 @@ impl Look {
 }
 
 /// Some of the candidates, by index.
-#[cfg_attr(test, derive(Clone))]
+#[cfg_attr(test, derive(Clone, Debug))]
 pub(super) struct Draw(Vec<Drawn>);
 
-#[cfg_attr(test, derive(Clone))]
+#[cfg_attr(test, derive(Clone, Debug))]
 struct Drawn {
     node: u64,
     octave: u32,
@@ -135,7 +135,7 @@ impl Draw {
 
 /// A look at all candidates, in parts.
 #[derive(Default)]
-#[cfg_attr(test, derive(Clone))]
+#[cfg_attr(test, derive(Clone, Debug))]
 pub(super) struct Scan {
     /// The index of the first candidate.
     pub(super) first: u64,

@@ -51,20 +51,20 @@ const UNBOUNDED: u64 = i64::MAX as u64;
 /// The limit of the first version of a slot: JavaScript can show such versions.
 const FIRST_VERSIONS: u64 = 1 << 48;
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Taking {
     pub(super) swap: Arc<Swap>,
     pub(super) key: u64,
     pub(super) grant: Grant,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Extending {
     pub(super) swap: Arc<Swap>,
     pub(super) bound: u64,
 }
 
-#[cfg_attr(test, derive(Clone))]
+#[cfg_attr(test, derive(Clone, Debug))]
 pub(super) struct Held {
     pub(super) grant: Grant,
     pub(super) version: u64,

@@ -13,6 +13,8 @@
 //! `restored` the store goes back to an earlier state with the same identity. `starts` counts the
 //! cost of starts in large namespaces.
 //!
+//! `exhaustive` tries every order of events of two or three protocols, up to a bound.
+//!
 //! `fleet` measures the load of 100,000 processes on one store.
 //!
 //! `reach` counts the states that the seeds must reach. A seed that is run twice must leave the same
@@ -25,6 +27,7 @@
 mod cases;
 mod clocks;
 mod directed;
+mod exhaustive;
 mod fleet;
 mod program;
 mod reach;

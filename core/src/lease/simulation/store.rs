@@ -19,17 +19,18 @@ pub(super) enum Kind {
     Lossy,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Records {
     meta: Option<String>,
     slots: BTreeMap<u64, String>,
 }
 
 /// The content of a server at some instant.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Saved(Records);
 
 /// A server that was replaced, with its records, name and clock.
+#[derive(Clone, Debug)]
 struct Aside {
     records: Records,
     server: u64,
@@ -37,6 +38,7 @@ struct Aside {
 }
 
 /// A series of servers at one address.
+#[derive(Clone, Debug)]
 pub(super) struct SimStore {
     pub(super) kind: Kind,
     /// True if only slots can be forgotten.
@@ -130,6 +132,11 @@ impl SimStore {
 
     pub(super) fn forgets(&self) -> bool {
         matches!(self.kind, Kind::Promoted | Kind::Lossy)
+    }
+
+    /// Forgets the records that the last writes replaced.
+    pub(super) fn forget_history(&mut self) {
+        self.undo.clear();
     }
 
     pub(super) fn save(&self) -> Saved {
