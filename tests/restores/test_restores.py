@@ -18,5 +18,7 @@ def test_a_restored_backup(cell):
             assert outcome.repeated == 0 and not outcome.taken, f"{outcome}, {outcome.said}"
             # If the store has no clock, a lease lasts up to its bound, because no other process takes the number.
             assert bool(outcome.noticed) == (sees is Sees.EVERYBODY) or not cell.clock, outcome.said
-        if cell.clock and not outcome.taken:
+        # A copy over a folder in use can meet a write. The record then has halves of two times, and is refused.
+        is_mixed = cell.name == "file-in-place" and "STORE_CORRUPT" in str(outcome.said) and outcome.repeated == 0
+        if cell.clock and not outcome.taken and not is_mixed:
             assert outcome.holder_mints, f"it has no reason to stop: {outcome.said}"

@@ -50,7 +50,7 @@ mod tests {
         for variables in [&[][..], &[("HOME", "")], &[("HOME", "relative")], &[("HOME", "/tmp")], &[("XDG_STATE_HOME", "/var/tmp/x")]] {
             let error = local(variables).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::StoreUnsuitable);
-            for way in ["FRAZIL_HOME", "store=file:", "the same for all processes", "worker=hostname"] {
+            for way in ["FRAZIL_HOME", "store=file:", "one for all processes", "worker=hostname"] {
                 assert!(error.to_string().contains(way), "{error}");
             }
         }

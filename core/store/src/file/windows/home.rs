@@ -40,7 +40,7 @@ mod tests {
         for variables in [&[][..], &[("LOCALAPPDATA", "")], &[("LOCALAPPDATA", "relative")], &[("USERPROFILE", r"\u")]] {
             let error = local(variables).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::StoreUnsuitable);
-            for way in ["FRAZIL_HOME", "store=file:", "the same for all processes", "worker=hostname"] {
+            for way in ["FRAZIL_HOME", "store=file:", "one for all processes", "worker=hostname"] {
                 assert!(error.to_string().contains(way), "{error}");
             }
         }
