@@ -357,7 +357,7 @@ def test_a_duplicate_counts_although_the_harness_fails_after_it(monkeypatch, cap
     assert "BROKEN: 1 duplicates" in said.out and "a process ended" in said.err
 
 
-def test_what_a_process_wrote_before_it_ended_is_counted(monkeypatch):
+def test_what_a_process_wrote_before_it_ended_is_counted(tmp_path, monkeypatch):
     class Ends(attacks.Kills):
         def step(self):
             for name in "ab":
@@ -365,8 +365,11 @@ def test_what_a_process_wrote_before_it_ended_is_counted(monkeypatch):
             self.kill(0)
             return 0
 
+    # It ends by the attack alone.
+    worker = tmp_path / "worker.py"
+    worker.write_text("import time\n\ntime.sleep(600)\n")
     monkeypatch.setattr(attacks, "LIBRARY", ROOT / "README.md")
-    monkeypatch.setattr(attacks, "WORKER", ROOT / "scripts/sizes.py")
+    monkeypatch.setattr(attacks, "WORKER", worker)
     monkeypatch.setattr(attacks.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(attacks, "ATTACKS", (Ends,))
     assert attacks.main(1) == rerun.BROKEN

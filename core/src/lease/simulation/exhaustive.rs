@@ -45,7 +45,7 @@ const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
 /// A tick of the layout, R and A. W is twice that.
 const TICK_MS: u64 = 500;
 
-/// What is searched.
+/// The bounds of a search.
 #[derive(Clone, Copy)]
 struct Bounds {
     kind: Kind,
