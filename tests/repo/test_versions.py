@@ -1,7 +1,6 @@
 """The tested versions of frameworks agree with the guide's table, which has every framework of the npm package."""
 
 import json
-import re
 import sys
 
 from conftest import ROOT
