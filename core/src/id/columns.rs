@@ -152,7 +152,8 @@ impl Columns {
         columns: &mut [&mut [MaybeUninit<i64>]],
     ) -> std::result::Result<(), Misfits> {
         assert!(columns.len() == self.parts.len() && columns.iter().all(|column| column.len() == rows), "a row of each column for each ID");
-        let write = if rows.saturating_mul(self.parts.len()) < STREAMED { Part::write } else { Part::stream };
+        let streams = rows.saturating_mul(self.parts.len()) >= STREAMED;
+        let write = if streams { Part::stream } else { Part::write };
         let mut block = [0; BLOCK];
         let mut misfits = None;
         for row in (0..rows).step_by(BLOCK) {
@@ -171,10 +172,10 @@ impl Columns {
                 }
             }
         }
-        // SAFETY: every processor of x86-64 has this instruction, which comes before any other access to the columns.
         #[cfg(target_arch = "x86_64")]
-        unsafe {
-            std::arch::x86_64::_mm_sfence();
+        if streams {
+            // SAFETY: every processor of x86-64 has this instruction, which comes before any other access to the columns.
+            unsafe { std::arch::x86_64::_mm_sfence() }
         }
         misfits.map_or(Ok(()), Err)
     }
