@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Logs of Node: the line that pino writes has every digit of an ID, and the reader that people put behind it shows another ID.
+# Logs of Node: the line that pino writes has every digit of an ID, and pino-pretty, which people pipe it into, shows another ID.
 #
 # pino 10.4.0 writes a bigint as a JSON number with all digits. `pino-pretty` 13.2.0, its own reader for terminals, prints
 # 1541815603606036500 for 1541815603606036481, a number that is not in the log. winston 3.19.0 writes the same field as a string in JSON.
