@@ -7,7 +7,7 @@ use super::failure::AuditResult;
 use super::record::IdRecord;
 
 /// The number of records of a part, and of those that are sorted by comparisons.
-const PART: usize = 1 << 14;
+const PART: usize = 1 << 16;
 const FEW: usize = 1 << 7;
 /// The number of parts into which many records are divided, and the radix of a part's sort.
 const PARTS: usize = 1 << 9;
