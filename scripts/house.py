@@ -2,7 +2,6 @@
 """Measures the structure of the Rust code: lines by module, long files, circles of imports, first words of doc comments, and the gauges.
 
     scripts/house.py            # a table for each crate, and its circles with the imports that cause them
-    scripts/house.py --json     # the same figures, to compare two states
     scripts/house.py --gauges   # the gauges of tests/repo/house.json, which only fall
     scripts/house.py --floors   # which crate, and which module of frazil, imports which: the page in CONTRIBUTING.md
 
@@ -18,6 +17,7 @@ import sys
 import tomllib
 from collections import Counter
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -185,29 +185,21 @@ class Crate:
         return Counter({path: sum(bool(line.strip()) for line in code(path).splitlines()) for path in self.files.values()})
 
 
+def reached(arrows: dict[str, dict[str, set[str]]], file: str) -> set[str]:
+    """Returns the files that a file imports, directly or indirectly."""
+    found, left = set(), [file]
+    while left:
+        new = arrows.get(left.pop(), {}).keys() - found
+        found |= new
+        left += new
+    return found
+
+
 def circles(arrows: dict[str, dict[str, set[str]]]) -> list[list[str]]:
-    """Returns the sets of files that import each other: Tarjan's strongly connected components of more than one."""
-    order, low, stack, found = {}, {}, [], []
-
-    def visit(file: str) -> None:
-        order[file] = low[file] = len(order)
-        stack.append(file)
-        for other in arrows.get(file, {}):
-            if other not in order:
-                visit(other)
-                low[file] = min(low[file], low[other])
-            elif other in stack:
-                low[file] = min(low[file], order[other])
-        if low[file] == order[file]:
-            circle = stack[stack.index(file) :]
-            del stack[stack.index(file) :]
-            if len(circle) > 1:
-                found.append(sorted(circle))
-
-    for file in list(arrows):
-        if file not in order:
-            visit(file)
-    return sorted(found)
+    """Returns the sets of files that import each other."""
+    reach = {file: reached(arrows, file) for file in arrows}
+    found = {frozenset(other for other in reach[file] if file in reach.get(other, ())) for file in arrows}
+    return sorted(sorted(circle) for circle in found if len(circle) > 1)
 
 
 def rooms_of(path: str, name: str) -> str:
@@ -216,17 +208,17 @@ def rooms_of(path: str, name: str) -> str:
 
 
 def floors(name: str) -> list[tuple[str, set[str]]]:
-    """Returns a crate's root modules with their imports, each after the modules that it imports. Raises an error for a circle."""
+    """Returns a crate's root modules with their imports, each after the modules that it imports. Raises `CycleError` for a circle."""
     arrows: dict[str, set[str]] = {rooms_of(path, name): set() for path in Crate(name).files.values()}
     for path, others in Crate(name).imports().items():
         arrows[rooms_of(path, name)] |= {rooms_of(other, name) for other in others} - {rooms_of(path, name), "lib"}
     arrows.pop("lib", None)
-    order: list[tuple[str, set[str]]] = []
-    while arrows:
-        free = sorted(room for room, others in arrows.items() if not others & arrows.keys())
-        if not free:
-            raise ValueError(f"the modules of {name} import each other in a circle: {arrows}")
-        order += [(room, arrows.pop(room)) for room in free]
+    sorter, order = TopologicalSorter(arrows), []
+    sorter.prepare()
+    while sorter.is_active():
+        free = sorted(sorter.get_ready())
+        sorter.done(*free)
+        order += [(room, arrows[room]) for room in free]
     return order
 
 
@@ -284,52 +276,39 @@ def gauges() -> dict[str, float]:
     } | {f"private words per 1,000 lines: {area}": rate for area, rate in private_words().items()}
 
 
-def figures() -> dict:
-    measured = {"crates": {}, "first words": {}}
+def figures() -> dict[str, dict]:
+    """Returns, for each crate, its lines, those of its root modules, its long files, and its circles with the imports that cause them."""
+    measured = {}
     for name in CRATES:
         crate = Crate(name)
         lines, arrows = crate.lines(), crate.imports()
         rooms = Counter()
         for path, count in lines.items():
             rooms["elsewhere" if path.endswith(ELSEWHERE) else rooms_of(path, name)] += count
-        measured["crates"][name] = {
+        measured[name] = {
             "lines": sum(lines.values()),
             "rooms": dict(rooms.most_common()),
             "long": {path: count for path, count in lines.most_common() if count > LONG},
-            "circles": circles(arrows),
+            "circles": [{file: arrows[file] for file in circle} for circle in circles(arrows)],
         }
-    for ending in DOC_COMMENTS:
-        found, all_of_them = misbegun(ending)
-        measured["first words"][ending] = [len(found), all_of_them]
     return measured
 
 
 def main() -> None:
-    if sys.argv[1:] == ["--gauges"]:
-        print(json.dumps(gauges(), indent=1))
-        return
-    if sys.argv[1:] == ["--floors"]:
-        print(page())
-        return
-    measured = figures()
-    if sys.argv[1:] == ["--json"]:
-        print(json.dumps(measured, indent=1))
-        return
-    for name, crate in measured["crates"].items():
-        rooms = ", ".join(f"{room} {count}" for room, count in crate["rooms"].items())
+    if sys.argv[1:]:
+        return print(page() if sys.argv[1] == "--floors" else json.dumps(gauges(), indent=1))
+    for name, crate in figures().items():
         print(f"{name}: {crate['lines']} lines of product code, {len(crate['long'])} files above {LONG}, {len(crate['circles'])} circles")
-        print(f"  {rooms}")
+        print(f"  {', '.join(f'{room} {count}' for room, count in crate['rooms'].items())}")
         for path, count in crate["long"].items():
             print(f"  above {LONG}: {path} {count}")
-        arrows = Crate(name).imports() if crate["circles"] else {}
         for circle in crate["circles"]:
-            print(f"  circle of {len(circle)}: {' '.join(circle)}")
-            for file in circle:
-                for other, names in sorted(arrows.get(file, {}).items()):
-                    if other in circle:
-                        print(f"    {file} -> {other}: {', '.join(sorted(names))}")
-    for ending, (found, all_of_them) in measured["first words"].items():
-        print(f"*.{ending}: {found} of {all_of_them} doc comments begin with a word that names no thing and no act")
+            print(f"  circle of {len(circle)}:")
+            for file, others in circle.items():
+                print(f"    {file} -> {', '.join(f'{other}: {sorted(names)}' for other, names in others.items() if other in circle)}")
+    for ending in DOC_COMMENTS:
+        found, all_of_them = misbegun(ending)
+        print(f"*.{ending}: {len(found)} of {all_of_them} doc comments begin with a word that names no thing and no act")
 
 
 if __name__ == "__main__":

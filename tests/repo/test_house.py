@@ -20,7 +20,7 @@ BOUNDS = json.loads((Path(__file__).parent / "house.json").read_text())
 
 @pytest.fixture(scope="module")
 def crates():
-    return house.figures()["crates"]
+    return house.figures()
 
 
 @pytest.mark.parametrize("name", house.CRATES)
