@@ -1,4 +1,4 @@
-"""docs/sql.md: every block runs unchanged, in its section's order, and prints what the page shows."""
+"""docs/sql.md: every block runs unchanged, in its section's order, and prints what the page shows. docs/moving.md: keys that count."""
 
 import os
 import re
@@ -13,6 +13,7 @@ import pytest
 from conftest import opened
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs/sql.md").read_text(encoding="utf-8")
+MOVING = (Path(__file__).resolve().parents[2] / "docs/moving.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (\w+).*?\n(.*?)(?=^## |\Z)", GUIDE, re.MULTILINE | re.DOTALL))
 
 
@@ -100,3 +101,37 @@ def test_the_guides_expressions_are_what_the_command_prints():
         script, guide = (" ".join(text.split()) for text in (databases.frazil("sql", dialect, "twitter"), SECTIONS[section]))
         [wanted] = re.findall(r"AS \( (CASE WHEN .*?) \|\| id\)|AS (\(TIMESTAMP'.*?\) MICROSECOND\))", guide)
         assert "".join(wanted) in script, wanted
+
+
+COUNTERS = {
+    databases.Postgresql: ("INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY", 2),
+    databases.Mariadb: ("BIGINT PRIMARY KEY AUTO_INCREMENT", 1541815603606036482),
+    databases.Sqlite: ("INTEGER PRIMARY KEY", 1541815603606036482),
+}
+
+
+@pytest.mark.parametrize("kind", COUNTERS)
+def test_a_counter_beside_ids_of_a_generator(kind):
+    """A row without a key gets what the table of docs/moving.md says; the page's statements end that."""
+    database, (column, after_an_id) = opened(kind), COUNTERS[kind]
+    database.query("DROP TABLE IF EXISTS orders")
+    database.query(f"CREATE TABLE orders (id {column}, item {'VARCHAR(9)' if kind is databases.Mariadb else 'TEXT'})")
+    database.query("INSERT INTO orders (item) VALUES ('old')")
+    insert = "INSERT INTO orders (id, item) VALUES (1541815603606036481, 'new')"
+    of_page = re.findall(rf"```sql\n-- {kind.name}\n(.*?)```", MOVING, re.DOTALL)
+    last = databases.statements("".join(of_page))
+    assert last
+    if kind is databases.Postgresql:
+        database.query(last[0])
+        with pytest.raises(databases.Refused, match="GENERATED ALWAYS"):
+            database.tried(insert)
+        database.query(last[1])
+        last = last[2:]
+    database.query(insert)
+    database.query("INSERT INTO orders (item) VALUES ('old')")
+    assert list(database.query("SELECT id FROM orders ORDER BY id")) == sorted([(1,), (1541815603606036481,), (after_an_id,)])
+    for statement in last:
+        database.query(statement)
+    with pytest.raises(databases.Refused, match="(?i)null|default"):
+        database.tried("INSERT INTO orders (item) VALUES ('old')")
+    database.query("DROP TABLE orders")
