@@ -20,7 +20,9 @@ from frazil._ranges import first_id
 
 try:
     from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Dialect, MetaData, Table, and_, event, inspect, text, true
+    from sqlalchemy.engine import Inspector
     from sqlalchemy.orm import InstrumentedAttribute
+    from sqlalchemy.sql.compiler import IdentifierPreparer
     from sqlalchemy.types import Float, Integer, Numeric, String, TypeDecorator, TypeEngine
 except ModuleNotFoundError as error:
     if error.name != "sqlalchemy":
@@ -167,6 +169,8 @@ def check_columns(connection: Connection, metadata: MetaData) -> None:
             else:
                 change = f"ALTER TABLE {its_table} ALTER COLUMN {its_name} TYPE BIGINT"
             if _is_narrow(column["type"]):
+                if mysql and (drops := _drops(inspector, table, column["name"], quote)):
+                    change = f"remove its foreign keys, and add them again when both columns are BIGINT: {'; '.join([*drops, change])}"
                 raise frazil.errors.OutOfRangeError(f"{name} is {kind}, too narrow for IDs of 63 bits: {change}")
             if mysql and column.get("autoincrement") is True:
                 raise frazil.errors.OutOfRangeError(f"{name} has AUTO_INCREMENT, which repeats IDs: {change}")
@@ -176,6 +180,17 @@ def _holds_ids(column: Column[Any], seen: frozenset[Column[Any]] = frozenset()) 
     # Two keys may refer to each other.
     others = [key.column for key in column.foreign_keys if key.column not in seen]
     return isinstance(column.type, SnowflakeType) or any(_holds_ids(other, seen | {column}) for other in others)
+
+
+def _drops(inspector: Inspector, table: Table, column: str, quote: IdentifierPreparer) -> list[str]:
+    """Returns the statements that drop the foreign keys of and to a column. MySQL and MariaDB change no type of such a column."""
+    return [
+        f"ALTER TABLE {quote.quote(other)} DROP FOREIGN KEY {quote.quote(key['name'])}"
+        for (_, other), keys in inspector.get_multi_foreign_keys(schema=table.schema).items()
+        for key in keys
+        if (other == table.name and column in key["constrained_columns"])
+        or (key["referred_table"] == table.name and column in key["referred_columns"])
+    ]
 
 
 def _declared(connection: Connection, table: Table, column: str) -> Any:

@@ -430,6 +430,29 @@ def test_narrow_columns_are_found_and_the_printed_statement_widens_them(engine, 
             connection.execute(text("DROP TABLE item"))
 
 
+def test_the_printed_statements_widen_columns_with_foreign_keys(engine, database):
+    if database == "sqlite":
+        pytest.skip("SQLite changes no column's type")
+    metadata = MetaData()
+    Table("item", metadata, Column("id", SnowflakeType, primary_key=True, default=IDS), Column("parent_id", Integer, ForeignKey("item.id")))
+    Table("mail", metadata, Column("id", SnowflakeType, primary_key=True, default=IDS), Column("item_id", Integer, ForeignKey("item.id")))
+    with engine.begin() as connection:
+        connection.execute(
+            text("CREATE TABLE item (id INTEGER PRIMARY KEY, parent_id INTEGER, FOREIGN KEY (parent_id) REFERENCES item (id))")
+        )
+        connection.execute(text("CREATE TABLE mail (id BIGINT PRIMARY KEY, item_id INTEGER, FOREIGN KEY (item_id) REFERENCES item (id))"))
+    for what in "item.id is INTEGER", "item.parent_id is INTEGER", "mail.item_id is INTEGER":
+        with engine.connect() as connection, pytest.raises(frazil.errors.OutOfRangeError, match=what) as found:
+            check_columns(connection, metadata)
+        with engine.begin() as connection:
+            for statement in str(found.value).rpartition(": ")[2].split("; "):
+                connection.execute(text(statement))
+    with engine.begin() as connection:
+        check_columns(connection, metadata)
+        connection.execute(text("DROP TABLE mail"))
+        connection.execute(text("DROP TABLE item"))
+
+
 WIDE = {
     "postgresql": ["id BIGINT PRIMARY KEY", "id NUMERIC(20) PRIMARY KEY", "id NUMERIC PRIMARY KEY"],
     "mariadb": ["id BIGINT PRIMARY KEY", "id BIGINT UNSIGNED PRIMARY KEY", "id DECIMAL(19) PRIMARY KEY"],
