@@ -270,10 +270,50 @@ MUTANTS = [
     ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 
-# The exhaustive search, and the mutants of the protocol that it does not find, with the reason.
+# The exhaustive search, and the mutants of the protocol that it does not find, with the reasons.
 EXHAUSTIVE = "simulation::exhaustive"
-BEYOND_EXHAUSTIVE = {
-}
+BEYOND_EXHAUSTIVE = (
+    dict.fromkeys(
+        (
+            "a slot is released without the freeze",
+            "a slot is released as if nothing had been issued",
+            "a forked child mints with its parent's lease",
+            "a reply to several calls is given to the wrong one",
+            "of several calls one that got no reply is taken for done",
+            "two workers of a store, and any of them moves a bound on",
+            "a disposable number is not counted",
+        ),
+        "its code is not in the search",
+    )
+    | dict.fromkeys(
+        (
+            "a record that went back is the loss of one lease",
+            "a number that another process has is the only loss",
+            "a lease outlives the history of a store without a clock",
+        ),
+        "no server of the search is restored in place",
+    )
+    | dict.fromkeys(
+        ("an incarnation is its nonce alone", "a copy's record is adopted after a loss"),
+        "no machine of the search is copied over a store that forgets",
+    )
+    | dict.fromkeys(
+        (
+            "going back to an older incarnation goes unnoticed",
+            "an incarnation whose floor lies below what was confirmed is followed",
+        ),
+        "no server of the search returns",
+    )
+    | dict.fromkeys(
+        (
+            "an incarnation may be begun any time after it was looked for",
+            "slots are taken before the floor",
+            "the record of an owner after it is written over after a loss",
+        ),
+        "it needs more faults than the short search has",
+    )
+    | {"the longest window is not kept in the meta record": "all processes of the search have the same window"}
+)
 
 # Mutants with the tests that must fail.
 FOUND_BY_TESTS = [
