@@ -579,7 +579,7 @@ fn no_order_of_events_repeats_a_stamp() {
     let short = [
         BOUNDS,
         Bounds { numbers: 2, time_ms: 500, ..BOUNDS },
-        Bounds { processes: 1, faults: 2, ..BOUNDS },
+        Bounds { processes: 1, time_ms: 500, faults: 2, ..BOUNDS },
         Bounds { kind: Clockless, ..BOUNDS },
         Bounds { kind: Lossy, wait_ms: 1_000, ..BOUNDS },
         Bounds { kind: Lossy, begin: Begun, time_ms: 0, faults: 2, ..BOUNDS },
