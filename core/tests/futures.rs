@@ -63,6 +63,17 @@ fn once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
+/// Polls once. If the future is pending, waits until it wakes this thread: its answer has arrived, and was not taken yet.
+fn once_and_woken<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    let polled = future.poll(&mut Context::from_waker(&Waker::from(Arc::new(Unpark(thread::current())))));
+    let since = Instant::now();
+    if polled.is_pending() {
+        thread::park_timeout(LONG);
+    }
+    assert!(since.elapsed() < LONG, "it is woken");
+    polled
+}
+
 fn kind<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorKind {
     result.unwrap_err().kind()
 }
@@ -204,9 +215,7 @@ fn forked_child_takes_no_answer_of_its_parent() {
     let ids = slow(918);
     ids.batch(16).unwrap();
     let mut future = Box::pin(ids.next_id_async());
-    assert!(once(future.as_mut()).is_pending());
-    // The answer has arrived, and was not taken yet.
-    thread::sleep(Duration::from_millis(1_500));
+    assert!(once_and_woken(future.as_mut()).is_pending());
     // SAFETY: the child polls a future that it inherited, and leaves.
     let child = unsafe { libc::fork() };
     if child == 0 {

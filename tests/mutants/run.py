@@ -6,6 +6,7 @@ a number and reads the time must be found by a test.
     tests/mutants/run.py --short    # one of each kind, for which the test run has time
     tests/mutants/run.py NAME ...   # these mutants
     tests/mutants/run.py --matching K   # those whose names contain K
+    tests/mutants/run.py --exhaustive   # those of the protocol that the exhaustive search must find, by that search alone
 
 A mutant of the protocol is a name, a piece of code that occurs exactly once in the sources of frazil and frazil-base, and its replacement; or a
 name and a list of such changes. Comments and spaces do not count. All mutants are in one build, in a copy of the sources, and are active one
@@ -268,6 +269,51 @@ MUTANTS = [
     ),
     ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
+
+# The exhaustive search, and the mutants of the protocol that it does not find, with the reasons.
+EXHAUSTIVE = "simulation::exhaustive"
+BEYOND_EXHAUSTIVE = (
+    dict.fromkeys(
+        (
+            "a slot is released without the freeze",
+            "a slot is released as if nothing had been issued",
+            "a forked child mints with its parent's lease",
+            "a reply to several calls is given to the wrong one",
+            "of several calls one that got no reply is taken for done",
+            "two workers of a store, and any of them moves a bound on",
+            "a disposable number is not counted",
+        ),
+        "its code is not in the search",
+    )
+    | dict.fromkeys(
+        (
+            "a record that went back is the loss of one lease",
+            "a number that another process has is the only loss",
+            "a lease outlives the history of a store without a clock",
+        ),
+        "no server of the search is restored in place",
+    )
+    | dict.fromkeys(
+        ("an incarnation is its nonce alone", "a copy's record is adopted after a loss"),
+        "no machine of the search is copied over a store that forgets",
+    )
+    | dict.fromkeys(
+        (
+            "going back to an older incarnation goes unnoticed",
+            "an incarnation whose floor lies below what was confirmed is followed",
+        ),
+        "no server of the search returns",
+    )
+    | dict.fromkeys(
+        (
+            "an incarnation may be begun any time after it was looked for",
+            "slots are taken before the floor",
+            "the record of an owner after it is written over after a loss",
+        ),
+        "it needs more faults than the short search has",
+    )
+    | {"the longest window is not kept in the meta record": "all processes of the search have the same window"}
+)
 
 # Mutants with the tests that must fail.
 FOUND_BY_TESTS = [
@@ -713,7 +759,7 @@ def copied(name: str, bugs: list[list[tuple[str, str]]]) -> Path:
 def main() -> int:
     end_on_signals()
     known = {mutant[0] for mutant in [*MUTANTS, *FOUND_BY_TESTS]}
-    names = set(SHORT if sys.argv[1:] == ["--short"] else sys.argv[1:])
+    names = set(SHORT if sys.argv[1:] == ["--short"] else sys.argv[1:]) - {"--exhaustive"}
     if sys.argv[1:2] == ["--matching"]:
         pattern = " ".join(sys.argv[2:])
         names = {name for name in known if pattern in name} or sys.exit(
@@ -721,6 +767,11 @@ def main() -> int:
         )
     if names - known:
         sys.exit(f"no such mutant: {', '.join(names - known)}; there are: {', '.join(known)}")
+    protocols = "simulation"
+    if sys.argv[1:] == ["--exhaustive"]:
+        protocols, names = EXHAUSTIVE, {mutant[0] for mutant in MUTANTS} - set(BEYOND_EXHAUSTIVE)
+        for name, why in BEYOND_EXHAUSTIVE.items():
+            print(f"beyond the search: {name}: {why}")
     chosen = [mutant for mutant in MUTANTS if not names or mutant[0] in names]
     planted = [mutant for mutant in FOUND_BY_TESTS if not names or sys.argv[1:] == ["--short"] or mutant[0] in names]
     since = time.monotonic()
@@ -733,8 +784,8 @@ def main() -> int:
     loom = [mutant for mutant in planted if mutant[-1].startswith("loom")]
     loom_programs = build(copy, [], {"RUSTFLAGS": "--cfg loom", "CARGO_TARGET_DIR": str(TARGET.parent / "loom")}) if loom else []
     holders = {mutant[-1]: holder(loom_programs if mutant in loom else programs, mutant[-1]) for mutant in planted}
-    simulation = holder(programs, "simulation") if chosen else ""
-    unchanged = [(simulation, "simulation")] if chosen else []
+    simulation = holder(programs, protocols) if chosen else ""
+    unchanged = [(simulation, protocols)] if chosen else []
     unchanged += sorted((program, tests) for tests, program in holders.items())
     for of, tests in unchanged:
         ended = run(of, 0, tests)
@@ -748,7 +799,7 @@ def main() -> int:
             ended = run(holders[tests], number, tests)
             found, why = failed_test(ended, tests), f"no test of {tests} fails"
         else:
-            ended = run(simulation, number, "simulation", "--nocapture", end=DUPLICATE, FRAZIL_SEEDS=SEEDS, FRAZIL_ONLY_DUPLICATES="1")
+            ended = run(simulation, number, protocols, "--nocapture", end=DUPLICATE, FRAZIL_SEEDS=SEEDS, FRAZIL_ONLY_DUPLICATES="1")
             found = duplicate(simulation, ended)
             why = f"survived {SEEDS} seeds" if ended.status == 0 else f"failed, but not with a duplicate, or took more than {TIMEOUT_S} s"
         if found:

@@ -34,9 +34,11 @@
 //! from a backup without it (see [`super::loss`]). Then a process takes the slot there before a
 //! process with a later record has looked. X does not continue beside that owner.
 //!
-//! Of two copies of a running machine, the first that writes continues. This is wrong in one case:
-//! the store confirmed more to the other copy and forgot it, and the first copy's own bound is still
-//! ahead.
+//! Of two copies of a running machine, the first that writes continues. This is wrong in two cases:
+//! - The store confirmed more to the other copy and forgot it, and the first copy's own bound is
+//!   still ahead.
+//! - Both copies renew in the same tick, so they send the same record, and one of them gets no
+//!   answer. It then takes the other's write for its own, and both continue up to that bound.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
 use super::incarnation::changed;

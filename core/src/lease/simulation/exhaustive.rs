@@ -13,11 +13,11 @@
 //! | release, seek | a holder releases its number; it looks for another one |
 //! | spend | a generator issues all stamps of its lease |
 //! | crash | another process begins in the place of one |
-//! | copy | the machine of a process is copied while it runs, if the store forgets nothing |
+//! | copy | the machine of a process is copied while it runs, if the store forgets nothing. The copy has another name, and no number is released after it |
 //! | clock | a machine's clock jumps by much more than W + A |
 //! | save, restore | another server takes over with an earlier state of the store, and its clock differs by less than e; more than once |
 //! | wipe | the store forgets everything |
-//! | wait | some time passes. A holder whose step is due need not make it: it may be paused for any time |
+//! | wait | some time passes. A holder whose step is due need not make it: it may be paused for any time. The pause before a lease is confirmed takes no time |
 //!
 //! `call`, `seek`, `spend`, `save`, `wait` and what follows `slow` are free. The others count, up to a bound.
 //!
@@ -26,13 +26,15 @@
 //!
 //! Two states are the same if they differ only in the values of random numbers. So each number is replaced by its order of appearance.
 //!
-//! Not here: the worker, the generator's lease, forks in a process (a forked child takes a number as a new process does), changes of the
-//! layout, disposable numbers, and servers that return. The random worlds have them.
+//! Not here, but in the random worlds: the worker, the generator's lease, forks in a process (a forked child takes a number as a new
+//! process does), changes of the layout, disposable numbers, several windows, servers that return, copies over a store that forgets, and
+//! times between those of a scene. A hash of 64 bits stands for a state: the chance that two of 10^7 states share one is below 10^-5.
 //!
-//! `FRAZIL_EXHAUSTIVE=2` searches longer, with so many faults. A message that begins with `harness:` breaks no claim.
+//! `FRAZIL_EXHAUSTIVE=2` searches longer, with at least so many faults. A message that begins with `harness:` breaks no claim.
 
 use super::super::candidates::Candidates;
 use super::super::protocol::{Do, Now, Protocol, Reply, Terms};
+use super::Meta;
 use super::store::{Kind, Saved, SimStore};
 use frazil_base::error::{Error, ErrorKind};
 use frazil_store::{Swap, Swapped};
@@ -42,22 +44,48 @@ use std::sync::Arc;
 use std::time::Instant;
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
-/// A tick of the layout, R and A. W is twice that.
+/// A tick of the layout, and R.
 const TICK_MS: u64 = 500;
+/// The state in which a search begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Begin {
+    Empty,
+    /// An incarnation has begun, and its floor has passed.
+    Begun,
+    /// The first process has a lease, whose renewal is due.
+    Held,
+}
 
 /// The bounds of a search.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Bounds {
     kind: Kind,
     numbers: u64,
     processes: usize,
-    /// True if the first process has a lease when the search begins.
-    is_begun: bool,
+    begin: Begin,
+    /// W and A.
+    window_ms: u64,
+    allowance_ms: u64,
+    /// The errors of the clocks of the first two processes when the search begins.
+    ahead_ms: [i64; 2],
     /// The time that a wait takes, and the time of the whole search.
     wait_ms: u64,
     time_ms: u64,
     faults: u32,
 }
+
+const BOUNDS: Bounds = Bounds {
+    kind: Kind::Clocked,
+    numbers: 1,
+    processes: 2,
+    begin: Begin::Held,
+    window_ms: 1_000,
+    allowance_ms: TICK_MS,
+    ahead_ms: [0; 2],
+    wait_ms: TICK_MS,
+    time_ms: 1_000,
+    faults: 1,
+};
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -131,8 +159,8 @@ struct State {
 fn terms(bounds: &Bounds) -> Terms {
     let fields = if bounds.numbers == 1 { (Some(0), 1) } else { (None, bounds.numbers.ilog2()) };
     let terms = Terms::of_a_test("time:40@500ms node:1 sequence:4 epoch:2025-01-01", false);
-    let clock = bounds.kind != Kind::Clockless;
-    Terms { candidates: Candidates::new(vec![fields]), window_ms: 1_000, renew_ms: TICK_MS, allowance_ms: TICK_MS, clock, ..terms }
+    let (window_ms, allowance_ms, clock) = (bounds.window_ms, bounds.allowance_ms, bounds.kind != Kind::Clockless);
+    Terms { candidates: Candidates::new(vec![fields]), window_ms, renew_ms: TICK_MS, allowance_ms, clock, ..terms }
 }
 
 /// A random source that no other draw of the path has, and whose first choice among the node numbers is given.
@@ -172,12 +200,25 @@ impl State {
             late: Vec::new(),
             spans: Vec::new(),
         };
-        while bounds.is_begun && state.processes[0].protocol.grant().is_none() {
-            let event = if state.processes[0].is_due(state.at) { Event::Call(0, 0) } else { Event::Wait };
-            state = state.after(event, bounds).expect("harness: one process alone").expect("harness: it is due");
+        let is_there = |state: &State| match bounds.begin {
+            Begin::Empty => true,
+            Begin::Begun => {
+                let floor_ms = state.store.meta().map(|text| Meta::parse(text).expect("written by a process").begins_ms());
+                floor_ms.is_some_and(|floor_ms| floor_ms.is_none_or(|floor_ms| floor_ms <= state.true_ms()))
+            }
+            Begin::Held => state.processes[0].protocol.grant().is_some(),
+        };
+        while !is_there(&state) {
+            let is_called = state.processes[0].is_due(state.at) && (bounds.begin == Begin::Held || state.store.meta().is_none());
+            let event = if is_called { Event::Call(0, 0) } else { Event::Wait };
+            let short = Bounds { wait_ms: TICK_MS, ..*bounds };
+            state = state.after(event, &short).expect("harness: one process alone").expect("harness: it is due");
+        }
+        if bounds.begin == Begin::Held {
+            state.at += TICK_MS;
         }
         for at in 0..bounds.processes {
-            state.changed(at, |_| ());
+            state.changed(at, |process| process.off_ms = bounds.ahead_ms[at % 2]);
         }
         state
     }
@@ -185,6 +226,7 @@ impl State {
     fn changed<T>(&mut self, at: usize, change: impl FnOnce(&mut Process) -> T) -> T {
         let process = Arc::make_mut(&mut self.processes[at]);
         let value = change(process);
+        process.protocol.skip_breath(self.at);
         let Process { id, protocol, off_ms, next, copied, slow, .. } = &*process;
         process.text = format!("{id} {off_ms} {next} {copied:?} {slow:?} {}", protocol.digest());
         value
@@ -220,11 +262,16 @@ impl State {
             let is_held = process.protocol.grant().is_some();
             events.extend(Some(Event::Spend(at)).filter(|_| is_held && process.slow.is_none()));
             if is_left {
-                events.extend(Some(Event::Release(at)).filter(|_| is_held && process.slow.is_none()));
+                // One copy would release the number with fewer stamps than another one may have issued.
+                let is_copied = self.processes.len() > bounds.processes;
+                events.extend(Some(Event::Release(at)).filter(|_| is_held && !is_copied && process.slow.is_none()));
                 events.extend([Event::Crash(at), Event::Clock(at, 4_000), Event::Clock(at, -4_000)]);
                 events.extend(
-                    Some(Event::Copy(at))
-                        .filter(|_| is_held && !self.store.forgets() && process.slow.is_none() && self.processes.len() < 3),
+                    // After a write without an answer, both copies may find and use its bound.
+                    Some(Event::Copy(at)).filter(|_| {
+                        let is_sure = process.slow.is_none() && process.protocol.has_answers();
+                        is_held && is_sure && !self.store.forgets() && self.processes.len() < 3
+                    }),
                 );
             }
         }
@@ -364,7 +411,8 @@ impl State {
             Event::Copy(at) => {
                 let Some(grant) = self.processes[at].protocol.grant() else { return Ok(None) };
                 let old = &self.processes[at];
-                let protocol = old.protocol.copy(random(draws, 0, 1), format!("test:{}", old.id).into());
+                // With the same name, both may send the same record, and then both continue: `slot.rs`.
+                let protocol = old.protocol.copy(random(draws, 0, 1), format!("test:{}", self.starts).into());
                 let copy = Process { id: self.starts, protocol, copied: (grant.token, grant.bound), ..Process::clone(old) };
                 state.processes.push(Arc::new(copy));
                 state.starts += 1;
@@ -469,6 +517,7 @@ struct Search {
 
 impl Search {
     fn visit(&mut self, state: &State, bounds: &Bounds, end: u64) -> Result<(), String> {
+        assert!(self.path.len() < 1_000, "harness: a path without end: {:?}", &self.path[self.path.len().saturating_sub(30)..]);
         self.deepest = self.deepest.max(self.path.len());
         for event in state.events(bounds) {
             if matches!(event, Event::Wait) && state.at >= end {
@@ -507,9 +556,10 @@ fn search(bounds: &Bounds) -> Search {
     let (begin, since) = (State::new(bounds), Instant::now());
     let mut search = Search::default();
     search.seen.insert(begin.hash(), 0);
-    let Bounds { kind, numbers, processes, is_begun, wait_ms, time_ms, faults } = *bounds;
+    let Bounds { kind, numbers, processes, begin: from, window_ms, allowance_ms, ahead_ms, wait_ms, time_ms, faults } = *bounds;
     let what = format!(
-        "{kind:?}, {processes} processes, {numbers} numbers, begun {is_begun}, {faults} faults, waits of {wait_ms} ms in {time_ms} ms"
+        "{kind:?}, {from:?}, {processes} processes, {numbers} numbers, W {window_ms} ms, A {allowance_ms} ms, clocks ahead by {ahead_ms:?} ms, \
+         {faults} faults, waits of {wait_ms} ms in {time_ms} ms"
     );
     if let Err(why) = search.visit(&begin, bounds, begin.at + time_ms) {
         let path: Vec<_> = search.path.iter().map(|event| format!("{event:?}")).collect();
@@ -522,28 +572,33 @@ fn search(bounds: &Bounds) -> Search {
 
 #[test]
 fn no_order_of_events_repeats_a_stamp() {
+    use Begin::{Begun, Empty};
+    use Kind::{Clockless, Lossy, Promoted};
     let faults = super::number("FRAZIL_EXHAUSTIVE").map(|faults| u32::try_from(faults).expect("a few"));
-    let of = |kind, numbers, processes, is_begun, wait_ms, time_ms| {
-        let faults = faults.unwrap_or(1);
-        Bounds { kind, numbers, processes, is_begun, wait_ms, time_ms, faults }
-    };
+    // After a loss, the floor of BOUNDS is 5 s away.
     let short = [
-        of(Kind::Clocked, 1, 2, true, TICK_MS, 1_500),
-        of(Kind::Clocked, 2, 2, true, TICK_MS, 1_000),
-        of(Kind::Clockless, 1, 2, true, TICK_MS, 1_000),
-        of(Kind::Lossy, 1, 2, true, 2 * TICK_MS, 2_000),
+        BOUNDS,
+        Bounds { numbers: 2, time_ms: 500, ..BOUNDS },
+        Bounds { processes: 1, time_ms: 500, faults: 2, ..BOUNDS },
+        Bounds { kind: Clockless, ..BOUNDS },
+        Bounds { kind: Lossy, wait_ms: 1_000, ..BOUNDS },
+        Bounds { kind: Lossy, begin: Begun, time_ms: 0, faults: 2, ..BOUNDS },
+        Bounds { kind: Lossy, begin: Begun, window_ms: 4_000, wait_ms: 3_500, time_ms: 3_500, ..BOUNDS },
+        Bounds { kind: Lossy, begin: Begun, ahead_ms: [5_000, 0], wait_ms: 5_500, time_ms: 5_500, ..BOUNDS },
+        Bounds { kind: Lossy, ahead_ms: [8_000, 0], wait_ms: 5_500, time_ms: 5_500, ..BOUNDS },
+        Bounds { kind: Lossy, allowance_ms: 2_000, ahead_ms: [0, 2_000], time_ms: 500, ..BOUNDS },
+        Bounds { kind: Lossy, wait_ms: 5_500, time_ms: 5_500, ..BOUNDS },
     ];
-    let long = [
-        of(Kind::Clocked, 1, 2, true, TICK_MS, 3_000),
-        of(Kind::Clocked, 1, 2, false, TICK_MS, 2_000),
-        of(Kind::Clocked, 1, 3, true, TICK_MS, 1_500),
-        of(Kind::Clocked, 2, 2, true, TICK_MS, 2_000),
-        of(Kind::Clockless, 1, 2, true, TICK_MS, 3_000),
-        of(Kind::Lossy, 1, 2, true, 4 * TICK_MS, 8_000),
-        of(Kind::Promoted, 1, 2, true, 4 * TICK_MS, 8_000),
+    let more = [
+        Bounds { begin: Empty, ..BOUNDS },
+        Bounds { processes: 3, time_ms: 500, ..BOUNDS },
+        Bounds { kind: Promoted, wait_ms: 5_500, time_ms: 5_500, ..BOUNDS },
+        Bounds { kind: Lossy, allowance_ms: 6_000, ahead_ms: [6_000, 0], wait_ms: 5_000, time_ms: 5_000, ..BOUNDS },
     ];
+    let with_faults = |bounds: Bounds| Bounds { faults: faults.unwrap_or(0).max(bounds.faults), ..bounds };
+    let scenes: Vec<_> = short.into_iter().chain(more.into_iter().filter(|_| faults.is_some())).map(with_faults).collect();
     let mut reached = BTreeMap::new();
-    for bounds in if faults.is_some() { &long[..] } else { &short } {
+    for bounds in &scenes {
         for (what, times) in search(bounds).reached {
             *reached.entry(what).or_insert(0) += times;
         }
