@@ -4,8 +4,16 @@
 //! 1 nonce=9f0c66e1d1a4b7f2 server= since=0 window=4001 allowance=3000 layout=time:41@1ms node:10 sequence:12 epoch:1735689600000
 //! 1 held token=51c3a4e2b8f00d17 version=42 bound=247823410003967 holder=shop-3:4711
 //! ```
+//! Once an operator has changed the layout, the first record has format 2 (in one line):
+//!
+//! ```text
+//! 2 nonce=9f0c66e1d1a4b7f2 server= since=0 window=4001 allowance=3000 change=51c3a4e2b8f00d17 era=0 from=0 at=1798761600000
+//!   open=true layout=time:41@1ms node:10 sequence:12 epoch:1735689600000 next=time:41@1ms node:8 sequence:14 epoch:1735689600000
+//! ```
 
+use crate::id::layout::Layout;
 use frazil_base::error::{Error, ErrorKind, Result, shown};
+use frazil_base::time::LAST_MS;
 use std::fmt;
 
 /// e: the largest difference between the clocks of two servers, in ms.
@@ -13,6 +21,13 @@ pub(super) const CLOCK_ERROR_MS: i64 = 1_000;
 
 /// The format of the records. Records of a newer format are refused.
 const FORMAT: &str = "1";
+/// The format of the meta record of a namespace whose layout was changed. Programs that do not know it stop at their bounds.
+const CHANGED: &str = "2";
+
+/// The keys of an era's slots: the node numbers, above this multiple of the era's number.
+pub(super) const ERA_KEYS: u64 = 1 << 40;
+/// The limit of the number of eras.
+pub(super) const LAST_ERA: u64 = 1 << 20;
 
 /// The record that all slots of a namespace share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +44,31 @@ pub struct Meta {
     /// The largest allowance of any process, in ms.
     pub allowance_ms: u64,
     /// The use of the namespace: the layout's text and the kind of lease.
+    pub layout: String,
+    /// The changes of the layout.
+    pub eras: Eras,
+}
+
+/// The changes of a namespace's layout (`protocol/era.rs` has the argument). The default is that of format 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Eras {
+    /// A random number of the write that changed this part, so that no text of the record returns; 0 before the first one.
+    pub(crate) change: u64,
+    /// The number of the era of the record's layout, and the moment at which it began (Unix ms).
+    pub number: u64,
+    pub from_ms: i64,
+    /// The next era, if a change was begun.
+    pub plan: Option<NextEra>,
+}
+
+/// The next layout of a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextEra {
+    /// The moment (Unix ms): the present era has no stamp from it on, and the next one none before it.
+    pub at_ms: i64,
+    /// True if slots of the next era may be taken. If not, an operator's command is at work.
+    pub is_open: bool,
+    /// The use of the namespace from the moment on.
     pub layout: String,
 }
 
@@ -71,11 +111,16 @@ pub struct Slot {
 
 impl fmt::Display for Meta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Meta { nonce, server, since_ms, window_ms, allowance_ms, layout } = self;
-        write!(
-            f,
-            "{FORMAT} nonce={nonce:016x} server={server} since={since_ms} window={window_ms} allowance={allowance_ms} layout={layout}"
-        )
+        let Meta { nonce, server, since_ms, window_ms, allowance_ms, layout, eras } = self;
+        let Eras { change, number, from_ms, plan } = eras;
+        let format = if *change == 0 { FORMAT } else { CHANGED };
+        write!(f, "{format} nonce={nonce:016x} server={server} since={since_ms} window={window_ms} allowance={allowance_ms} ")?;
+        if *change != 0 {
+            let (at_ms, is_open) = plan.as_ref().map_or((0, false), |plan| (plan.at_ms, plan.is_open));
+            write!(f, "change={change:016x} era={number} from={from_ms} at={at_ms} open={is_open} ")?;
+        }
+        write!(f, "layout={layout}")?;
+        plan.iter().try_for_each(|plan| write!(f, " next={}", plan.layout))
     }
 }
 
@@ -87,7 +132,72 @@ impl fmt::Display for Slot {
     }
 }
 
+/// The stamps that the programs of one layout may issue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Era {
+    pub(crate) number: u64,
+    pub(crate) from_ms: i64,
+    /// The moment that ends it, if there is one.
+    pub(crate) until_ms: Option<i64>,
+    /// True if slots of it may be written.
+    pub(crate) is_open: bool,
+}
+
+impl Era {
+    /// The first key of the era's slots.
+    pub(crate) fn keys(&self) -> u64 {
+        self.number * ERA_KEYS
+    }
+
+    /// The first tick of the era.
+    pub(crate) fn first_tick(&self, layout: &Layout) -> u64 {
+        u64::try_from(self.from_ms - layout.epoch_ms()).map_or(0, |since_ms| layout.ticks(since_ms))
+    }
+
+    /// The tick after the last one of the era.
+    pub(crate) fn end_tick(&self, layout: &Layout) -> u64 {
+        self.until_ms.map_or(u64::MAX, |ms| u64::try_from(ms - layout.epoch_ms()).map_or(0, |since_ms| since_ms / layout.tick_ms()))
+    }
+}
+
 impl Meta {
+    /// Returns the era of a program with this use of the namespace; `None` if the namespace is for others.
+    pub(crate) fn era_of(&self, purpose: &str) -> Option<Era> {
+        let Eras { number, from_ms, plan, .. } = &self.eras;
+        if self.layout == purpose {
+            let until_ms = plan.as_ref().map(|plan| plan.at_ms);
+            return Some(Era { number: *number, from_ms: *from_ms, until_ms, is_open: true });
+        }
+        let next = plan.as_ref().filter(|plan| plan.layout == purpose)?;
+        Some(Era { number: number + 1, from_ms: next.at_ms, until_ms: None, is_open: next.is_open })
+    }
+
+    /// The moment at which an era ended, or will end.
+    pub(crate) fn end_of(&self, number: u64) -> Option<i64> {
+        let plan = self.eras.plan.as_ref().filter(|_| number == self.eras.number);
+        plan.map(|plan| plan.at_ms).or((number < self.eras.number).then_some(self.eras.from_ms))
+    }
+
+    /// Returns the record with the next era as the present one.
+    pub fn next(&self) -> Option<Self> {
+        let NextEra { at_ms, layout, .. } = self.eras.plan.clone().filter(|plan| plan.is_open)?;
+        let eras = Eras { change: self.eras.change, number: self.eras.number + 1, from_ms: at_ms, plan: None };
+        Some(Meta { layout, eras, ..self.clone() })
+    }
+
+    /// Returns the record with the era that an instant (Unix ms) is in as the present one.
+    pub fn at(self, now_ms: i64) -> Self {
+        self.next().filter(|next| next.eras.from_ms <= now_ms).unwrap_or(self)
+    }
+
+    /// Selects the slots of the present era, by node number.
+    pub fn slots(&self, slots: &[(u64, String)]) -> Vec<(u64, String)> {
+        // A layout with more numbers than an era has keys cannot be changed.
+        let (first, count) = (self.eras.number * ERA_KEYS, if self.eras.change == 0 { u64::MAX } else { ERA_KEYS });
+        let node = |key: u64| key.checked_sub(first).filter(|node| *node < count);
+        slots.iter().filter_map(|(key, text)| node(*key).map(|node| (node, text.clone()))).collect()
+    }
+
     /// The identity of an incarnation. The nonce alone is not enough, because copies of a process may draw the same nonce.
     pub(crate) fn identity(&self) -> (u64, &str, i64) {
         (self.nonce, &self.server, self.since_ms)
@@ -107,17 +217,32 @@ impl Meta {
     /// `STORE_CORRUPT`.
     pub fn parse(text: &str) -> Result<Self> {
         let read = || {
-            let mut rest = text.strip_prefix(FORMAT)?.strip_prefix(' ')?;
-            Some(Meta {
+            let (format, mut rest) = text.split_once(' ')?;
+            let mut meta = Meta {
                 nonce: u64::from_str_radix(word(&mut rest, "nonce=")?, 16).ok()?,
                 server: word(&mut rest, "server=")?.to_owned(),
                 since_ms: word(&mut rest, "since=")?.parse().ok()?,
                 window_ms: word(&mut rest, "window=")?.parse().ok()?,
                 allowance_ms: word(&mut rest, "allowance=")?.parse().ok()?,
-                layout: rest.strip_prefix("layout=")?.to_owned(),
-            })
+                layout: String::new(),
+                eras: Eras::default(),
+            };
+            if format == FORMAT {
+                meta.layout = rest.strip_prefix("layout=")?.to_owned();
+                return Some(meta);
+            }
+            meta.eras.change = u64::from_str_radix(word(&mut rest, "change=")?, 16).ok()?;
+            meta.eras.number = word(&mut rest, "era=")?.parse().ok().filter(|number| *number < LAST_ERA)?;
+            let mut instant = |key: &str| word(&mut rest, key)?.parse().ok().filter(|ms| (0..=LAST_MS).contains(ms));
+            meta.eras.from_ms = instant("from=")?;
+            let (at_ms, is_open) = (instant("at=")?, word(&mut rest, "open=")? == "true");
+            let (layout, next) = rest.split_once(" next=").map_or((rest, None), |(layout, next)| (layout, Some(next)));
+            meta.layout = layout.strip_prefix("layout=")?.to_owned();
+            meta.eras.plan = next.map(|next| NextEra { at_ms, is_open, layout: next.to_owned() });
+            // A later frazil may have added words, which this one would drop.
+            (format == CHANGED && meta.to_string() == text).then_some(meta)
         };
-        read().ok_or_else(|| unreadable("the namespace's record", text))
+        read().ok_or_else(|| unreadable("the namespace's record", text, CHANGED))
     }
 }
 
@@ -136,7 +261,7 @@ impl Slot {
                 holder: rest.strip_prefix("holder=")?.to_owned(),
             })
         };
-        read().ok_or_else(|| unreadable(&format!("the record of node number {node}"), text))
+        read().ok_or_else(|| unreadable(&format!("the record of node number {node}"), text, FORMAT))
     }
 }
 
@@ -147,16 +272,16 @@ fn word<'a>(rest: &mut &'a str, key: &str) -> Option<&'a str> {
     Some(value)
 }
 
-/// The number of a record's format, if it is one of a newer frazil.
+/// The number of the format of a record that cannot be read, if it may be one of a newer frazil.
 pub fn newer_format(text: &str) -> Option<u32> {
     let format = text.split(' ').next().and_then(|word| word.parse::<u32>().ok());
     format.filter(|format| format.to_string() != FORMAT)
 }
 
-fn unreadable(what: &str, text: &str) -> Error {
+fn unreadable(what: &str, text: &str, newest: &str) -> Error {
     let why = match newer_format(text) {
-        Some(format) => {
-            format!("{what} has format {format}, written by a newer frazil; this one reads format {FORMAT}")
+        Some(format) if format.to_string() != newest => {
+            format!("{what} has format {format}, written by a newer frazil; this one reads format {newest}")
         }
         _ => format!("{what} cannot be read: {}", shown(text)),
     };
@@ -176,8 +301,34 @@ mod tests {
             window_ms: 3,
             allowance_ms: 4,
             layout: "time:41@1ms a:1 b:2".to_owned(),
+            eras: Eras::default(),
         };
-        assert_eq!(Meta::parse(&meta.to_string()), Ok(meta));
+        assert_eq!(Meta::parse(&meta.to_string()), Ok(meta.clone()));
+        assert!(meta.to_string().starts_with("1 ") && !meta.to_string().contains("era="), "{meta}");
+        let plan = |is_open| Some(NextEra { at_ms: LAST_MS, is_open, layout: "time:40@1ms c:3".to_owned() });
+        for plan in [None, plan(false), plan(true)] {
+            let meta = Meta { eras: Eras { change: 3, number: LAST_ERA - 1, from_ms: 7, plan }, ..meta.clone() };
+            assert_eq!(Meta::parse(&meta.to_string()), Ok(meta.clone()));
+            assert!(meta.to_string().starts_with("2 "), "a frazil that knows no eras does not read it: {meta}");
+            // A word of a later frazil is not dropped, and an era has a limit.
+            let far = format!("era={LAST_ERA}");
+            for (from, to) in [
+                (" at=", " more=1 at="),
+                ("layout=", "more=1 layout="),
+                ("era=", "era=0"),
+                ("era=1048575", &far),
+                ("at=", "at=-"),
+                ("open=", "open=o"),
+                ("from=", "from=00"),
+                ("change=0000000000000003", "change=0000000000000000"),
+                ("2 ", "1 "),
+                ("2 ", "3 "),
+            ] {
+                let text = meta.to_string().replacen(from, to, 1);
+                assert!(text != meta.to_string() && Meta::parse(&text) != Ok(meta.clone()), "{text}");
+                assert!(to.starts_with("1 ") || Meta::parse(&text).is_err(), "{text}");
+            }
+        }
         for tenure in [Tenure::Held, Tenure::Free, Tenure::Count] {
             let slot = Slot { tenure, token: 7, version: 1, bound: i64::MAX as u64, holder: "a b:1".to_owned() };
             assert_eq!(Slot::parse(3, &slot.to_string()), Ok(slot));
@@ -214,8 +365,11 @@ mod tests {
             assert!(!error.to_string().contains("newer"), "{text}: {error}");
             assert_eq!(Meta::parse(text).unwrap_err().kind(), ErrorKind::StoreCorrupt, "{text}");
         }
-        let newer = Slot::parse(3, &good.replacen('1', "2", 1)).unwrap_err();
-        assert_eq!(newer.kind(), ErrorKind::StoreCorrupt);
-        assert!(newer.to_string().contains("newer"), "{newer}");
+        let slot = Slot::parse(3, &good.replacen('1', "2", 1)).unwrap_err();
+        let meta = Meta::parse("3 nonce=1 server= since=0 window=1 allowance=1 layout=l").unwrap_err();
+        for (newer, reads) in [(slot, "reads format 1"), (meta, "reads format 2")] {
+            assert_eq!(newer.kind(), ErrorKind::StoreCorrupt);
+            assert!(newer.to_string().contains("newer") && newer.to_string().contains(reads), "{newer}");
+        }
     }
 }

@@ -194,7 +194,9 @@ impl SharedGenerator {
 
     /// The error of a call that found the lease used up. `why` is the reason why the lease could not be extended.
     fn used_up(&self, error: Error, why: Error) -> Error {
-        if error.kind() != ErrorKind::LeaseExhausted || matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed) {
+        if error.kind() != ErrorKind::LeaseExhausted
+            || matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed | ErrorKind::LayoutMismatch)
+        {
             return why;
         }
         let lease = self.generator.lease.get();
@@ -275,7 +277,7 @@ impl SharedGenerator {
     fn stillness(&self, leased: &Leased) -> Option<Error> {
         let Terms { window_ms, renew_ms, disposable, .. } = *leased.contract.terms;
         let left_ms = self.bound_ms() - self.generator.unix_ms();
-        let is_still = !self.manual_clock && !disposable && left_ms < (window_ms - 2 * renew_ms) as i64;
+        let is_still = !self.manual_clock && !disposable && !leased.status.load().is_last && left_ms < (window_ms - 2 * renew_ms) as i64;
         is_still.then(|| {
             let (address, namespace) = (&leased.contract.address, &leased.contract.namespace);
             let why = format!("store={address} namespace={namespace}: the call that extends the lease has not returned");

@@ -3,8 +3,10 @@
 //! Numbers that are leased from two namespaces, or for two layouts, may be equal, and their IDs as well. The IDs of both differ only if one
 //! side has ended and the other begins above its highest ID. For that, the second layout must have reached that ID.
 
+use super::super::record::Meta;
 use super::Terms;
 use crate::id::layout::Layout;
+use frazil_base::error::{Error, ErrorKind, shell_word};
 use frazil_base::time::show_instant;
 
 /// The text between the layout and the names of the given fields, where numbers are disposable.
@@ -13,14 +15,31 @@ const FOLLOW: &str = "stop all processes that use the namespace, let queues and 
     another namespace=NAME and after= the highest ID of all that";
 
 impl Terms {
-    /// Describes the other use of a namespace, `theirs`, and the remedy. `None` if these terms have the same purpose.
-    pub(crate) fn mismatch(&self, theirs: &str, now_ms: i64) -> Option<(String, String)> {
-        if theirs == self.purpose {
-            return None;
+    /// `LAYOUT_MISMATCH`.
+    pub(super) fn mismatch(&self, meta: &Meta, now_ms: i64) -> Error {
+        let (what, remedy) = self.other_use(meta, now_ms);
+        Error::new(ErrorKind::LayoutMismatch, format!("{what}: {remedy}"))
+    }
+
+    /// Describes the use of a namespace that is not for these terms, or not any more, and the remedy.
+    pub(crate) fn other_use(&self, meta: &Meta, now_ms: i64) -> (String, String) {
+        let ours = &self.purpose;
+        if let Some(plan) = meta.eras.plan.as_ref().filter(|_| meta.layout == *ours) {
+            let what = format!("the layout of the namespace changed at {} from \"{ours}\"", show_instant(plan.at_ms));
+            return (what, format!("start the program with layout=\"{}\"", plan.layout));
         }
-        let what = format!("the namespace holds node numbers for \"{theirs}\", not for \"{}\"", self.purpose);
-        let how = self.cannot_follow(theirs, now_ms).unwrap_or_else(|| FOLLOW.to_owned());
-        Some((what, format!("if IDs of both fill one table, {how}; for other tables, give another namespace=NAME")))
+        let next = meta.eras.plan.as_ref().filter(|plan| plan.is_open && plan.at_ms <= now_ms).map(|plan| &plan.layout);
+        let theirs = next.unwrap_or(&meta.layout);
+        let what = format!("the namespace holds node numbers for \"{theirs}\", not for \"{ours}\"");
+        let new =
+            if next.is_some() || meta.eras.number > 0 { format!("start the program with layout=\"{theirs}\", or ") } else { String::new() };
+        let follows = !self.disposable && Layout::parse(theirs).is_ok_and(|old| can_follow(&old, &self.layout, now_ms));
+        let how = match self.cannot_follow(theirs, now_ms) {
+            Some(why) => why,
+            None if !follows => FOLLOW.to_owned(),
+            None => format!("change the layout while processes run, by {}", self.command(&format!("--change-layout {}", shell_word(ours)))),
+        };
+        (what, format!("{new}if IDs of both fill one table, {how}; for other tables, give another namespace=NAME"))
     }
 
     /// Explains that this layout cannot follow, if it does not reach the highest ID that the layout of `theirs` is about to make.
@@ -39,23 +58,41 @@ impl Terms {
     }
 }
 
+/// Returns whether a layout can follow another at a moment: IDs of different times are never equal, or those of the new layout are above all
+/// that the old one can ever make.
+pub(crate) fn can_follow(old: &Layout, new: &Layout, at_ms: i64) -> bool {
+    let time = |layout: &Layout| (layout.epoch_ms(), layout.tick_ms(), layout.time_shift());
+    let last = (old.last_tick() << old.time_shift()) | ((1 << old.time_shift()) - 1);
+    time(old) == time(new) || new.min_id(at_ms).is_ok_and(|first| first.get().unsigned_abs() > last)
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::super::record::{Eras, NextEra};
     use super::*;
 
     const NOW_MS: i64 = 1_800_000_000_000;
     const OLD: &str = "time:41@1ms node:10 sequence:12 epoch:2025-01-01";
 
     fn remedy(old: &str, new: &str) -> String {
-        let old = Layout::parse(old).map(|old| old.to_string()).unwrap_or_default();
-        Terms::of_a_test(new, false).mismatch(&old, NOW_MS).map(|(_, remedy)| remedy).unwrap_or_default()
+        let layout = Layout::parse(old).map(|old| old.to_string()).unwrap_or_default();
+        Terms::of_a_test(new, false).other_use(&of(&layout), NOW_MS).1
+    }
+
+    fn of(layout: &str) -> Meta {
+        Meta::parse(&format!("1 nonce=0 server= since=0 window=0 allowance=0 layout={layout}")).expect("a record")
     }
 
     #[test]
     fn layout_mismatch_says_whether_the_layout_can_follow() {
+        for new in ["time:41@1ms node:8 sequence:14 epoch:2025-01-01", "time:41@1ms worker:10 sequence:12 epoch:2025-01-01"] {
+            let (text, layout) = (remedy(OLD, new), Layout::parse(new).unwrap());
+            assert!(
+                text.contains(&format!("--namespace default --change-layout '{layout}'`")) && !text.contains("cannot"),
+                "{new}: {text}"
+            );
+        }
         for new in [
-            "time:41@1ms node:8 sequence:14 epoch:2025-01-01",
-            "time:41@1ms worker:10 sequence:12 epoch:2025-01-01",
             "time:41@1ms node:2 sequence:20 epoch:2024-01-01",
             "time:40@1ms node:10 sequence:13 epoch:2025-01-01",
             // An ID made now is at most a tick ahead.
@@ -73,7 +110,8 @@ mod tests {
         ] {
             let text = remedy(OLD, new);
             assert!(text.contains("cannot follow") && text.contains(at) && text.contains(&format!("after={id}")), "{new}: {text}");
-            assert!(remedy(new, OLD).contains("after= the highest ID"), "the other way round it can: {new}");
+            let back = remedy(new, OLD);
+            assert!(back.contains("after= the highest ID") || back.contains("--change-layout"), "the other way round it can: {new}");
         }
         // Its last IDs reach 2^63 - 1.
         let text = remedy("baidu", "time:28@1s worker:22 sequence:13 epoch:2026-01-01");
@@ -83,8 +121,19 @@ mod tests {
     #[test]
     fn layout_mismatch_concerns_the_kind_of_lease_too() {
         let terms = Terms::of_a_test(OLD, false);
-        assert_eq!(terms.mismatch(&terms.purpose, NOW_MS), None);
-        let (what, remedy) = terms.mismatch(&format!("{}{DISPOSABLE}", terms.purpose), NOW_MS).unwrap();
+        let (what, remedy) = terms.other_use(&of(&format!("{}{DISPOSABLE}", terms.purpose)), NOW_MS);
         assert!(what.contains("lease=disposable") && remedy.contains("after= the highest ID"), "{what}: {remedy}");
+    }
+
+    #[test]
+    fn layout_mismatch_after_a_change_names_the_new_layout() {
+        let terms = Terms::of_a_test(OLD, false);
+        let new = Layout::parse("time:41@1ms node:8 sequence:14 epoch:2025-01-01").unwrap().to_string();
+        let plan = NextEra { at_ms: NOW_MS, is_open: true, layout: new.clone() };
+        let changed = Meta { eras: Eras { change: 1, plan: Some(plan), ..Eras::default() }, ..of(&terms.purpose) };
+        let (what, remedy) = terms.other_use(&changed, NOW_MS);
+        assert!(what.contains("changed at 2027-01-15") && remedy == format!("start the program with layout=\"{new}\""), "{what}: {remedy}");
+        let (_, remedy) = terms.other_use(&changed.next().unwrap(), NOW_MS);
+        assert!(remedy.starts_with(&format!("start the program with layout=\"{new}\", or ")), "{remedy}");
     }
 }

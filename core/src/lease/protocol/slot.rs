@@ -43,7 +43,7 @@ use super::incarnation::changed;
 use super::{BEGINNING_MS, Grant, Now, PARTS, Protocol, State};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::time::show_instant;
-use frazil_store::{Key, LEAVE, Loaded, Swap};
+use frazil_store::{LEAVE, Loaded, Swap};
 use std::sync::Arc;
 
 /// The bound of a disposable number, which is never used again.
@@ -122,11 +122,15 @@ impl Protocol {
             );
             return Err(Error::new(ErrorKind::ClockSkew, why));
         }
-        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor) << bits;
+        let (era, end) = (incarnation.era, self.end_tick());
+        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor).max(era.first_tick(layout)) << bits;
         // The first stamp is above those that this process issued under another number, so that its IDs keep increasing.
         let own = if now.next == 0 { 0 } else { (((now.next - 1) >> bits) + 1) << bits };
         let first = begin.max(old.map_or(0, |(slot, _)| slot.bound + 1)).max(own);
         let bound_tick = self.bound_tick(now.tick.max(first >> bits));
+        if first >> bits >= end {
+            return Err(self.terms.mismatch(&incarnation.meta, i64::MAX));
+        }
         if first >> bits > layout.last_tick() {
             let why = "the lease would begin after the layout's last tick";
             return Err(Error::new(ErrorKind::LayoutExpired, why));
@@ -139,7 +143,7 @@ impl Protocol {
         let token = self.random.u64(..);
         let version = version_after(old.map(|(slot, _)| slot), &mut self.random);
         let record = Slot { tenure: Tenure::Held, token, version, bound, holder: self.name.to_string() };
-        let mut swap = incarnation.swap(Key::Slot(node), old.map(|(_, text)| text.to_owned()), record.to_string());
+        let mut swap = incarnation.swap(node, old.map(|(_, text)| text.to_owned()), record.to_string());
         // Nothing is confirmed before the floor. So if this incarnation is lost too, an owner that
         // continues from a record before both losses has no successor yet (see `extension`).
         swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN));
@@ -162,7 +166,7 @@ impl Protocol {
         let token = self.random.u64(..);
         let version = version_after(old.as_ref().map(|(slot, _)| slot), &mut self.random);
         let record = Slot { tenure: Tenure::Count, token, version, bound: spent + 1, holder: self.name.to_string() };
-        let swap = incarnation.swap(Key::Slot(key), old.map(|(_, text)| text.clone()), record.to_string());
+        let swap = incarnation.swap(key, old.map(|(_, text)| text.clone()), record.to_string());
         let first = now.tick.saturating_sub(self.terms.lag_ticks) << self.terms.layout.sequence().bits();
         let node = self.terms.candidates.nth(spent);
         let grant = Grant { node, token, first, bound: UNBOUNDED, left: Some(candidates - spent - 1) };
@@ -193,11 +197,15 @@ impl Protocol {
     /// together.
     fn next_renewal(&self, now: Now) -> u64 {
         let due = now.mono_ms + self.terms.renew_ms;
-        due - due % (self.terms.renew_ms / PARTS)
+        // The end of an era is noticed at once.
+        (due - due % (self.terms.renew_ms / PARTS)).min(now.mono_ms.saturating_add(self.era_left_ms(now)))
     }
 
     /// Returns the first state of a renewal: the extension, or a survey before it.
     pub(super) fn renewal(&self, now: Now) -> State {
+        if now.tick >= self.end_tick() {
+            return State::Confirm(None);
+        }
         if self.clock_jumped(now) { State::Survey(Box::default()) } else { self.extension(now) }
     }
 
@@ -211,7 +219,7 @@ impl Protocol {
         let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };
         let record =
             Slot { tenure: Tenure::Held, token: held.grant.token, version: held.version + 1, bound, holder: self.name.to_string() };
-        let mut swap = incarnation.swap(Key::Slot(held.grant.node), held.text.clone(), record.to_string());
+        let mut swap = incarnation.swap(held.grant.node, held.text.clone(), record.to_string());
         swap.earliest_ms = cap_ms;
         if held.shaken {
             let floor_ms = incarnation.meta.begins_ms().unwrap_or(i64::MAX);
@@ -276,7 +284,7 @@ impl Protocol {
 mod tests {
     use super::super::{Do, Reply, Terms};
     use super::*;
-    use frazil_store::Swapped;
+    use frazil_store::{Key, Swapped};
 
     /// A record may hold any number, and a lease begins and continues from this one.
     #[test]
