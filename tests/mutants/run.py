@@ -257,7 +257,7 @@ MUTANTS = [
         "the longest window is not kept in the meta record",
         "            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));\n",
         (
-            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, clock: loaded.time_ms.is_some(), has_lost_writes: false });\n"
+            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, era, clock: loaded.time_ms.is_some(), has_lost_writes: false });\n"
             "            return Ok(None);\n"
         ),
     ),
@@ -266,11 +266,71 @@ MUTANTS = [
         "            self.held.iter_mut().for_each(|held| held.shaken = true);\n",
         "",
     ),
+    (
+        "a lease of the old layout is extended beyond the moment",
+        "self.terms.layout.last_tick().min(self.end_tick().saturating_sub(1))",
+        "self.terms.layout.last_tick()",
+    ),
+    (
+        "the moment of a change is not above the bounds",
+        "        at_ms = at_ms.max(end_ms);\n",
+        "        at_ms = at_ms.max(end_ms.min(0));\n",
+    ),
+    (
+        "the moment of a change is not above released numbers",
+        "        at_ms = at_ms.max(end_ms);\n",
+        '        at_ms = if text.starts_with("1 free") { at_ms } else { at_ms.max(end_ms) };\n',
+    ),
+    ("a lease of the new layout begins before the moment", ".max(floor).max(era.first_tick(layout)) << bits", ".max(floor) << bits"),
+    (
+        "numbers of the new layout are leased while its plan is closed",
+        "        if !era.is_open {\n",
+        "        if !era.is_open && era.number > 1 << 30 {\n",
+    ),
+    (
+        "a change is cancelled although numbers of the new layout are leased",
+        "(Some(plan), _) if has_later => Some(NextEra { is_open: true, ..plan }),",
+        "(Some(_), _) if has_later => None,",
+    ),
+    (
+        "a moment is moved although numbers of the new layout are leased",
+        "(Some(plan), _) if has_later => Some(NextEra { is_open: true, ..plan }),",
+        "(Some(plan), _) if has_later => Some(NextEra { is_open: true, at_ms: plan.at_ms + 3 * meta.reach_ms(), ..plan }),",
+    ),
+    (
+        "texts of the record return after a cancelled change",
+        "change: self.random.u64(1..), plan",
+        "change: 1 + u64::from(plan.is_none()), plan",
+    ),
     ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 
 # Mutants with the tests that must fail.
 FOUND_BY_TESTS = [
+    (
+        "pages that were read before a plan was written count",
+        "if meta != page.meta || server != page.server {",
+        "if server != page.server {",
+        "lease::change",
+    ),
+    (
+        "a clock decides that a plan is a fact",
+        "meta.next().filter(|_| has_later(&meta))",
+        "meta.next().filter(|next| has_later(&meta) || next.eras.from_ms < loaded.time_ms.unwrap_or(machine_ms))",
+        "lease::",
+    ),
+    (
+        "IDs of the new layout are not compared with those of the old one",
+        "time(old) == time(new) || new.min_id",
+        "time(old) != time(new) || new.min_id",
+        "lease::change",
+    ),
+    (
+        "a holder whose era is gone keeps its lease",
+        "ErrorKind::LayoutMismatch if self.held.is_some() => self.end_era(loaded),",
+        "ErrorKind::LayoutMismatch if self.held.is_some() && self.terms.disposable => self.end_era(loaded),",
+        "lease::simulation::changes",
+    ),
     (
         "a validity of counts is longer than its tick",
         "(rate - rate / MARGIN)",
