@@ -271,16 +271,6 @@ MUTANTS = [
         "self.terms.layout.last_tick().min(self.end_tick().saturating_sub(1))",
         "self.terms.layout.last_tick()",
     ),
-    (
-        "the moment of a change is not above the bounds",
-        "        at_ms = at_ms.max(end_ms);\n",
-        "        at_ms = at_ms.max(end_ms.min(0));\n",
-    ),
-    (
-        "the moment of a change is not above released numbers",
-        "        at_ms = at_ms.max(end_ms);\n",
-        '        at_ms = if text.starts_with("1 free") { at_ms } else { at_ms.max(end_ms) };\n',
-    ),
     ("a lease of the new layout begins before the moment", ".max(floor).max(era.first_tick(layout)) << bits", ".max(floor) << bits"),
     (
         "numbers of the new layout are leased while its plan is closed",
@@ -307,6 +297,18 @@ MUTANTS = [
 
 # Mutants with the tests that must fail.
 FOUND_BY_TESTS = [
+    (
+        "the moment of a change is not above the bounds",
+        "        at_ms = at_ms.max(end_ms);\n",
+        "        at_ms = at_ms.max(end_ms.min(0));\n",
+        "lease::simulation::changes",
+    ),
+    (
+        "the moment of a change is not above released numbers",
+        "        at_ms = at_ms.max(end_ms);\n",
+        '        at_ms = if text.starts_with("1 free") { at_ms } else { at_ms.max(end_ms) };\n',
+        "lease::change",
+    ),
     (
         "pages that were read before a plan was written count",
         "if meta != page.meta || server != page.server {",

@@ -206,8 +206,8 @@ impl World {
             }
         }
         self.no_duplicate()?;
-        self.eras_in_order()?;
         if lively {
+            self.eras_in_order()?;
             self.liveness()?;
         }
         let copies = self.processes.iter().map(|process| process.echoes.len() as u64).sum();
