@@ -66,9 +66,7 @@ impl Listing {
             let parsed = Meta::parse(&text).ok().map(|meta| meta.at(now_ms));
             (text, parsed)
         });
-        if let Some((_, Some(meta))) = &meta {
-            slots = meta.slots(&slots);
-        }
+        let slots = meta.as_ref().and_then(|(_, meta)| Some(meta.as_ref()?.slots(&slots))).unwrap_or(slots);
         let purpose = meta.as_ref().and_then(|(_, meta)| Purpose::parse(&meta.as_ref()?.layout).ok());
         let rows = slots.into_iter().map(|(node, text)| SlotRow::new(node, text, purpose.as_ref())).collect();
         Listing { store, namespace, now_ms, has_clock: time_ms.is_some(), server, meta, purpose, rows }
@@ -130,8 +128,8 @@ impl Listing {
                 "window_ms": meta.window_ms,
                 "allowance_ms": meta.allowance_ms,
                 "server": meta.server,
-                "change": meta.eras.plan.as_ref().map(|plan| {
-                    json!({ "at": show_instant(plan.at_ms), "open": plan.is_open, "layout": plan.layout })
+                "change": Some(meta.eras()).filter(|eras| !eras.next.is_empty()).map(|eras| {
+                    json!({ "at": show_instant(eras.at_ms), "open": eras.is_open, "layout": eras.next })
                 }),
             }),
         });
@@ -241,12 +239,10 @@ impl Listing {
                 let preset = PRESETS.iter().find(|preset| preset.layout == meta.layout);
                 let name = preset.map_or_else(String::new, |preset| format!("{}: ", preset.name));
                 facts.push(("layout", format!("{name}{}", plain(&meta.layout))));
-                let eras = &meta.eras;
-                facts.extend((eras.from_ms > 0).then(|| ("changed", format!("at {} to this layout", show_instant(eras.from_ms)))));
-                facts.extend(eras.plan.as_ref().map(|plan| {
-                    let what = if plan.is_open { "" } else { "not complete: " };
-                    ("change", plain(&format!("{what}at {} to {}", show_instant(plan.at_ms), plan.layout)))
-                }));
+                let eras = meta.eras();
+                let what = if eras.is_open { "" } else { "not complete: " };
+                let change = plain(&format!("{what}at {} to {}", show_instant(eras.at_ms), eras.next));
+                facts.extend((!eras.next.is_empty()).then_some(("change", change)));
                 let since = if meta.since_ms == 0 { "the beginning".to_owned() } else { show_instant(meta.since_ms) };
                 let (window, allowance) = (show_duration(meta.window_ms), show_duration(meta.allowance_ms));
                 facts.push(("incarnation", format!("{:016x} since {since}; window {window}, allowance {allowance}", meta.nonce)));

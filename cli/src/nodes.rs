@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::listing::Listing;
 use super::screen::{Screen, Stop, Table, plain};
-use frazil::admin::lease::{Change, Contract, Meta, Next, Overlap, Purpose, accept, begin, first_wait, set_back};
+use frazil::admin::lease::{Change, Contract, Meta, Next, Overlap, accept, begin, first_wait, set_back};
 use frazil::admin::store::{Address, Loaded, Pages, Store, Swap, Swapped, Which};
 use frazil::admin::{NodeSource, check_namespace, of_layout, plan, system_ms};
 use frazil::bindings::{parse_instant, show_instant};
@@ -141,36 +141,25 @@ impl<'a> Namespace<'a> {
     /// Those of the layout and of [`Change`]; `STORE_*`.
     pub(super) fn change_layout(&mut self, layout: &str, at: Option<&str>, cancels: bool) -> Result<String> {
         let context = self.context();
-        let layout = of_layout(layout)?.0;
         let at_ms = at.map(|at| parse_instant("at", at)).transpose()?;
-        let mut change = Change::new(layout, at_ms, cancels, fastrand::Rng::new());
-        let (mut next, mut writes) = (Next::Load(Which::Page(0)), 0);
-        loop {
-            next = match next {
-                Next::Load(which) => {
-                    let page = self.connection.load(self.name, which)?;
-                    change.loaded(page, system_ms(), ROOM).map_err(&context)?
-                }
-                Next::Swap(_) if writes == 2 * ATTEMPTS => {
-                    return Err(context(Error::new(ErrorKind::Conflict, "other processes change the record: run the command again")));
-                }
+        let change = Change { layout: of_layout(layout)?.0, at_ms, cancels };
+        for _ in 0..2 * ATTEMPTS {
+            let (before, loaded) = (self.connection.load(self.name, Which::One(0))?, self.all()?);
+            match change.step(&before, &loaded, system_ms(), fastrand::u64(..)).map_err(&context)? {
+                Next::Again => {}
                 // If the outcome is unknown, the same command reads it.
-                Next::Swap(swap) => {
-                    writes += 1;
-                    let again = |error: Error| Error::new(error.kind(), format!("{error}; run the same command again"));
-                    self.connection.swap(self.name, &swap).map_err(again)?;
-                    Next::Load(Which::Page(0))
-                }
+                Next::Swap(swap) => drop(self.swap(&swap)?),
                 Next::Changed(0) => return Ok("the namespace has this layout\n".to_owned()),
                 Next::Changed(at_ms) => return Ok(format!("changed at {}\n", show_instant(at_ms))),
                 Next::Cancelled => return Ok("no change is planned any more: the namespace keeps its layout\n".to_owned()),
-                Next::Planned(at_ms, returns) => return self.planned(at_ms, returns),
-            };
+                Next::Planned(at_ms, old, returns) => return self.planned(at_ms, &old, returns),
+            }
         }
+        Err(context(Error::new(ErrorKind::Conflict, "other processes change the record: run the command again")))
     }
 
     /// Describes a planned change, and what has to be stopped before it.
-    fn planned(&mut self, at_ms: i64, returns: bool) -> Result<String> {
+    fn planned(&mut self, at_ms: i64, old: &str, returns: bool) -> Result<String> {
         let at = show_instant(at_ms);
         let back = if returns { "the same command changes it back" } else { "it cannot be changed back: the old IDs are smaller" };
         let mut text = format!(
@@ -179,16 +168,10 @@ impl<'a> Namespace<'a> {
              Programs with the new layout wait for the moment when they open their generator.\n\
              Stop before it what knows no moment: fixed node numbers, lease=disposable, and SQL functions of the old layout.\n"
         );
-        let layout = |meta: Option<String>, at_ms| Purpose::parse(&Meta::parse(&meta?).ok()?.at(at_ms).layout).ok();
-        let old = layout(self.connection.load(self.name, Which::One(0))?.meta, i64::MIN);
-        for name in self.connection.store.as_mut().and_then(|store| store.namespaces().ok()).unwrap_or_default() {
-            let other = self.connection.load(&name, Which::One(0)).ok().and_then(|loaded| layout(loaded.meta, system_ms()));
-            if let (true, Some(old), Some(other)) = (name != self.name, &old, other)
-                && other.layout == old.layout
-            {
-                let kind = if other.disposable.is_some() { "disposable node numbers" } else { "node numbers" };
-                let _ =
-                    writeln!(text, "The namespace {name} of the store has {kind} of the same layout, which this change does not concern.");
+        for name in self.connection.store.as_mut().map_or_else(|| Ok(Vec::new()), |store| store.namespaces())? {
+            let meta = self.connection.load(&name, Which::One(0))?.meta.and_then(|text| Meta::parse(&text).ok());
+            if name != self.name && meta.is_some_and(|meta| meta.at(system_ms()).layout.starts_with(old)) {
+                let _ = writeln!(text, "The namespace {name} of the store has node numbers of the same layout: this does not change it.");
             }
         }
         Ok(text)

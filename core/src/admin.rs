@@ -11,9 +11,8 @@ pub mod foreign {
 
 /// Leases and their records.
 pub mod lease {
-    pub use crate::lease::{
-        Change, Contract, Meta, Next, Overlap, Purpose, Slot, Tenure, accept, begin, first_wait, newer_format, set_back,
-    };
+    pub use crate::lease::{Change, Next};
+    pub use crate::lease::{Contract, Meta, Overlap, Purpose, Slot, Tenure, accept, begin, first_wait, newer_format, set_back};
 }
 
 /// Tags and their records.

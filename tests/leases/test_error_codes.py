@@ -250,14 +250,14 @@ def test_layout_mismatch_has_the_new_layout_continue(tmp_path):
     store = f"store=file:{tmp_path}"
     ids = frazil.Snowflake(f"twitter {store} namespace=old")
     highest = ids.next()
-    with refused(errors.LayoutMismatchError, "change the layout while processes run", "--change-layout") as raised:
+    with refused(errors.LayoutMismatchError, "changes the layout while processes run", "another namespace=NAME", "after= the highest ID") as raised:
         frazil.Snowflake(f"leaf {store} namespace=old")
     [command] = re.findall("`(frazil nodes [^`]*)`", str(raised.value))
     said = subprocess.run([FRAZIL, *shlex.split(command)[1:]], capture_output=True, text=True, check=True).stdout
     assert "IDs of the old layout end at" in said
     new = frazil.Snowflake(f"leaf {store} namespace=old")
     first = new.next()
-    with refused(errors.LayoutMismatchError, "the layout of the namespace changed at", "start the program with layout="):
+    with refused(errors.LayoutMismatchError, "the layout was changed, so start the program with the first one"):
         while True:
             highest = ids.next()
     assert first > highest

@@ -161,7 +161,7 @@ def test_processes_of_two_layouts_change_over_without_a_repeat(store, tmp_path):
                 before, old_times, old_ids = old.end()
                 _, new_times, new_ids = new.end()
         ends = [out for status, out in before if status == 7]
-        assert len(ends) == PROCESSES and all(f'start the program with layout="{frazil.Layout(new_layout)}"' in out for out in ends), before
+        assert len(ends) == PROCESSES and all(f'holds node numbers for "{frazil.Layout(new_layout)}"' in out for out in ends), before
         times = numpy.sort(numpy.concatenate([old_times, new_times]))
         gap = numpy.diff(times).max() / 1e6
         print(

@@ -268,29 +268,33 @@ MUTANTS = [
     ),
     (
         "a lease of the old layout is extended beyond the moment",
-        "self.terms.layout.last_tick().min(self.end_tick().saturating_sub(1))",
+        "self.terms.layout.last_tick().min(self.era().end_tick(&self.terms.layout).saturating_sub(1))",
         "self.terms.layout.last_tick()",
     ),
-    ("a lease of the new layout begins before the moment", ".max(floor).max(era.first_tick(layout)) << bits", ".max(floor) << bits"),
+    (
+        "a lease of the new layout begins before the moment",
+        ".max(floor).max(first_tick(layout, era.from_ms)) << bits",
+        ".max(floor) << bits",
+    ),
     (
         "numbers of the new layout are leased while its plan is closed",
-        "        if !era.is_open {\n",
-        "        if !era.is_open && era.number > 1 << 30 {\n",
+        "        if !era.is_open || self.held.is_none()",
+        "        if self.held.is_none()",
     ),
     (
         "a change is cancelled although numbers of the new layout are leased",
-        "(Some(plan), _) if has_later => Some(NextEra { is_open: true, ..plan }),",
-        "(Some(_), _) if has_later => None,",
+        "_ if has_later => Eras { is_open: true, ..eras },",
+        '_ if has_later => Eras { next: "", ..eras },',
     ),
     (
         "a moment is moved although numbers of the new layout are leased",
-        "(Some(plan), _) if has_later => Some(NextEra { is_open: true, ..plan }),",
-        "(Some(plan), _) if has_later => Some(NextEra { is_open: true, at_ms: plan.at_ms + 3 * meta.reach_ms(), ..plan }),",
+        "_ if has_later => Eras { is_open: true, ..eras },",
+        "_ if has_later => Eras { is_open: true, at_ms: eras.at_ms + 3 * meta.reach_ms(), ..eras },",
     ),
     (
         "texts of the record return after a cancelled change",
-        "change: self.random.u64(1..), plan",
-        "change: 1 + u64::from(plan.is_none()), plan",
+        "changed.text(draw)",
+        "changed.text(u64::from(changed.next.is_empty()))",
     ),
     ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
@@ -311,15 +315,21 @@ FOUND_BY_TESTS = [
     ),
     (
         "pages that were read before a plan was written count",
-        "if meta != page.meta || server != page.server {",
-        "if server != page.server {",
+        "if (&before.meta, &before.server) != (&loaded.meta, &loaded.server) {",
+        "if before.server != loaded.server {",
         "lease::change",
     ),
     (
         "a clock decides that a plan is a fact",
         "meta.next().filter(|_| has_later(&meta))",
-        "meta.next().filter(|next| has_later(&meta) || next.eras.from_ms < loaded.time_ms.unwrap_or(machine_ms))",
+        "meta.next().filter(|next| has_later(&meta) || next.eras().from_ms < loaded.time_ms.unwrap_or(machine_ms))",
         "lease::",
+    ),
+    (
+        "the store confirms a lease of the new layout before the moment",
+        ".unwrap_or(i64::MIN)).max(era.from_ms);",
+        ".unwrap_or(i64::MIN));",
+        "lease::simulation::changes",
     ),
     (
         "IDs of the new layout are not compared with those of the old one",

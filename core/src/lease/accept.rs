@@ -76,7 +76,7 @@ fn set_back_in(era: &Meta, meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
         let slot = Slot::parse(node, &text).ok().filter(|slot| slot.tenure != Tenure::Count && slot.bound >> bits > floor)?;
         let end_ms = layout.stamp_end_ms(slot.bound);
         let back = Slot { tenure: Tenure::Free, version: slot.version + 1, bound: floor << bits | layout.sequence().max(), ..slot };
-        let key = Key::Slot(era.eras.number * ERA_KEYS + node);
+        let key = Key::Slot(era.eras().number * ERA_KEYS + node);
         let swap = Swap::at_any_time(Some(meta.to_string()), loaded.server.clone(), key, Some(text), back.to_string());
         Some(SetBack { node, holder: back.holder, end_ms, swap })
     });

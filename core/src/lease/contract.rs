@@ -2,7 +2,7 @@
 
 use super::candidates::Candidates;
 use super::protocol::{DISPOSABLE, Terms};
-use super::record::{CLOCK_ERROR_MS, Era, Meta};
+use super::record::{CLOCK_ERROR_MS, Meta};
 use crate::generator::policy::{Policies, Reaction};
 use crate::id::layout::Layout;
 use frazil_base::error::{Error, ErrorKind, Result};
@@ -145,8 +145,7 @@ impl Contract {
 
     /// The other use of a namespace, and the remedy; `None` if this lease can be taken there.
     pub fn mismatch(&self, meta: &Meta, now_ms: i64) -> Option<(String, String)> {
-        let is_open = |era: Era| era.until_ms.is_none_or(|until_ms| now_ms < until_ms);
-        (!meta.era_of(&self.terms.purpose).is_some_and(is_open)).then(|| self.terms.other_use(meta, now_ms))
+        (!meta.era_of(&self.terms.purpose).is_some_and(|era| now_ms < era.until_ms)).then(|| self.terms.other_use(meta, now_ms))
     }
 
     /// The command that lists the namespace.

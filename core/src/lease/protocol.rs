@@ -61,7 +61,7 @@ mod slot;
 mod terms;
 
 pub(crate) use loss::Loss;
-pub(crate) use mismatch::{DISPOSABLE, can_follow};
+pub(crate) use mismatch::DISPOSABLE;
 pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};
 
 use super::record::{Meta, Slot, Tenure};
@@ -306,16 +306,13 @@ impl Protocol {
         self.asked = now.tick;
         match &self.state {
             State::Idle | State::Hold { .. } => Do::Rest(u64::MAX),
-            State::Seek => {
-                let which = self.which();
-                self.load(which)
-            }
-            State::Survey(survey) => self.load(survey.which()),
-            State::Confirm(taking) => self.load(Which::One(match (taking, &self.held) {
+            State::Seek => Do::Load(self.era().load(self.which())),
+            State::Survey(survey) => Do::Load(self.era().load(survey.which())),
+            State::Confirm(taking) => Do::Load(self.era().load(Which::One(match (taking, &self.held) {
                 (Some(taking), _) => taking.key,
                 (None, Some(held)) => held.grant.node,
                 (None, None) => unreachable!("only what is held or being taken is confirmed"),
-            })),
+            }))),
             State::Establish(swap) => Do::Swap(Arc::clone(swap)),
             State::Release(swap) => Do::Release(Arc::clone(swap)),
             State::Take(taking) => Do::Swap(Arc::clone(&taking.swap)),
@@ -367,14 +364,18 @@ impl Protocol {
     }
 
     fn loaded(&mut self, state: State, mut loaded: Loaded, now: Now) {
-        let keys = self.era().keys();
+        let keys = self.era().keys;
         self.select(&mut loaded);
         let loaded = &loaded;
         // This precedes `establish`, which may return early, because a lease whose record is replaced ends at once.
         let state = if self.is_replaced(loaded) { self.lose(loaded, now) } else { state };
         self.look_for_lost_writes(&state, loaded);
         match self.establish(loaded, self.terms.layout.tick_start_ms(now.tick)) {
-            Ok(None) if !self.is_of_era(keys) => return,
+            Ok(None) if self.era().keys != keys => {
+                // The slots that were read are of another era.
+                (self.look, self.watch, self.state) = (None, None, State::Seek);
+                return;
+            }
             Ok(None) => {}
             Ok(Some(swap)) => {
                 // A slot that was being taken is dropped, because it belongs to the previous incarnation.
@@ -387,8 +388,7 @@ impl Protocol {
                     _ if self.is_forgotten(&state, loaded, &error) => self.lose(loaded, now),
                     _ => state,
                 };
-                let wait_ms = error.retry_after_ms().unwrap_or(u64::MAX).min(self.terms.renew_ms);
-                self.rest(now, wait_ms);
+                self.rest(now, error.retry_after_ms().unwrap_or(u64::MAX).min(self.terms.renew_ms));
                 let is_wait = error.kind() == ErrorKind::WouldBlock;
                 *(if is_wait { &mut self.awaits } else { &mut self.trouble }) = Some(error);
                 self.state = match state {
@@ -475,8 +475,7 @@ impl Protocol {
         }
         // A store without a clock also shows the leases of others. If all numbers of the layout are candidates, the search reads these
         // leases anyway.
-        let has_clock = self.incarnation.as_ref().map_or(self.terms.clock, |incarnation| incarnation.clock);
-        let has_page = !has_clock && self.clear.is_none() && candidates.count() < self.terms.layout.nodes();
+        let has_page = !self.terms.clock && self.clear.is_none() && candidates.count() < self.terms.layout.nodes();
         self.look.get_or_insert_with(|| Look::first(candidates, has_page, &mut self.random)).which(candidates)
     }
 

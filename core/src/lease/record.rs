@@ -7,13 +7,14 @@
 //! Once an operator has changed the layout, the first record has format 2 (in one line):
 //!
 //! ```text
-//! 2 nonce=9f0c66e1d1a4b7f2 server= since=0 window=4001 allowance=3000 change=51c3a4e2b8f00d17 era=0 from=0 at=1798761600000
-//!   open=true layout=time:41@1ms node:10 sequence:12 epoch:1735689600000 next=time:41@1ms node:8 sequence:14 epoch:1735689600000
+//! 2 nonce=9f0c66e1d1a4b7f2 server= since=0 window=4001 allowance=3000 layout=time:41@1ms node:10 sequence:12 epoch:1735689600000
+//!   change=51c3a4e2b8f00d17 era=0 from=0 at=1798761600000 open=true next=time:41@1ms node:8 sequence:14 epoch:1735689600000
 //! ```
 
 use crate::id::layout::Layout;
 use frazil_base::error::{Error, ErrorKind, Result, shown};
 use frazil_base::time::LAST_MS;
+use frazil_store::Which;
 use std::fmt;
 
 /// e: the largest difference between the clocks of two servers, in ms.
@@ -45,31 +46,22 @@ pub struct Meta {
     pub allowance_ms: u64,
     /// The use of the namespace: the layout's text and the kind of lease.
     pub layout: String,
-    /// The changes of the layout.
-    pub eras: Eras,
+    /// The changes of the layout, as text. Empty in format 1.
+    pub(crate) changes: String,
 }
 
 /// The changes of a namespace's layout (`protocol/era.rs` has the argument). The default is that of format 1.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Eras {
-    /// A random number of the write that changed this part, so that no text of the record returns; 0 before the first one.
-    pub(crate) change: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Eras<'a> {
     /// The number of the era of the record's layout, and the moment at which it began (Unix ms).
     pub number: u64,
     pub from_ms: i64,
-    /// The next era, if a change was begun.
-    pub plan: Option<NextEra>,
-}
-
-/// The next layout of a namespace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NextEra {
-    /// The moment (Unix ms): the present era has no stamp from it on, and the next one none before it.
+    /// The moment of a planned change (Unix ms): the present era has no stamp from it on, and the next one none before it.
     pub at_ms: i64,
     /// True if slots of the next era may be taken. If not, an operator's command is at work.
     pub is_open: bool,
-    /// The use of the namespace from the moment on.
-    pub layout: String,
+    /// The use of the namespace from the moment on. Empty if no change is planned.
+    pub next: &'a str,
 }
 
 /// The state of a node number in its slot's record.
@@ -111,16 +103,13 @@ pub struct Slot {
 
 impl fmt::Display for Meta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Meta { nonce, server, since_ms, window_ms, allowance_ms, layout, eras } = self;
-        let Eras { change, number, from_ms, plan } = eras;
-        let format = if *change == 0 { FORMAT } else { CHANGED };
-        write!(f, "{format} nonce={nonce:016x} server={server} since={since_ms} window={window_ms} allowance={allowance_ms} ")?;
-        if *change != 0 {
-            let (at_ms, is_open) = plan.as_ref().map_or((0, false), |plan| (plan.at_ms, plan.is_open));
-            write!(f, "change={change:016x} era={number} from={from_ms} at={at_ms} open={is_open} ")?;
-        }
-        write!(f, "layout={layout}")?;
-        plan.iter().try_for_each(|plan| write!(f, " next={}", plan.layout))
+        let Meta { nonce, server, since_ms, window_ms, allowance_ms, layout, changes } = self;
+        let format = if changes.is_empty() { FORMAT } else { CHANGED };
+        write!(
+            f,
+            "{format} nonce={nonce:016x} server={server} since={since_ms} window={window_ms} allowance={allowance_ms} \
+             layout={layout}{changes}"
+        )
     }
 }
 
@@ -133,67 +122,100 @@ impl fmt::Display for Slot {
 }
 
 /// The stamps that the programs of one layout may issue.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Era {
-    pub(crate) number: u64,
+    /// The first key of its slots.
+    pub(crate) keys: u64,
     pub(crate) from_ms: i64,
-    /// The moment that ends it, if there is one.
-    pub(crate) until_ms: Option<i64>,
+    /// The moment that ends it.
+    pub(crate) until_ms: i64,
     /// True if slots of it may be written.
     pub(crate) is_open: bool,
 }
 
-impl Era {
-    /// The first key of the era's slots.
-    pub(crate) fn keys(&self) -> u64 {
-        self.number * ERA_KEYS
-    }
+/// The era of a namespace whose layout was never changed.
+pub(super) const ONLY_ERA: Era = Era { keys: 0, from_ms: 0, until_ms: i64::MAX, is_open: true };
 
-    /// The first tick of the era.
-    pub(crate) fn first_tick(&self, layout: &Layout) -> u64 {
-        u64::try_from(self.from_ms - layout.epoch_ms()).map_or(0, |since_ms| layout.ticks(since_ms))
+impl Era {
+    /// Maps node numbers to keys.
+    pub(crate) fn load(&self, which: Which) -> Which {
+        match which {
+            Which::One(node) => Which::One(self.keys + node),
+            Which::These(nodes) => Which::These(nodes.iter().map(|node| self.keys + node).collect()),
+            Which::Page(node) => Which::Page(self.keys + node),
+        }
     }
 
     /// The tick after the last one of the era.
     pub(crate) fn end_tick(&self, layout: &Layout) -> u64 {
-        self.until_ms.map_or(u64::MAX, |ms| u64::try_from(ms - layout.epoch_ms()).map_or(0, |since_ms| since_ms / layout.tick_ms()))
+        u64::try_from(self.until_ms.saturating_sub(layout.epoch_ms())).map_or(0, |since_ms| since_ms / layout.tick_ms())
     }
 }
 
-impl Meta {
-    /// Returns the era of a program with this use of the namespace; `None` if the namespace is for others.
-    pub(crate) fn era_of(&self, purpose: &str) -> Option<Era> {
-        let Eras { number, from_ms, plan, .. } = &self.eras;
-        if self.layout == purpose {
-            let until_ms = plan.as_ref().map(|plan| plan.at_ms);
-            return Some(Era { number: *number, from_ms: *from_ms, until_ms, is_open: true });
-        }
-        let next = plan.as_ref().filter(|plan| plan.layout == purpose)?;
-        Some(Era { number: number + 1, from_ms: next.at_ms, until_ms: None, is_open: next.is_open })
+/// The first tick that begins at an instant (Unix ms) or later.
+pub(super) fn first_tick(layout: &Layout, ms: i64) -> u64 {
+    u64::try_from(ms - layout.epoch_ms()).map_or(0, |since_ms| layout.ticks(since_ms))
+}
+
+impl<'a> Eras<'a> {
+    /// `None` if it is not such a text. A later frazil may have added words.
+    fn parse(text: &'a str) -> Option<Self> {
+        let (_, mut rest) = text.strip_prefix(" change=")?.split_once(' ')?;
+        let number = word(&mut rest, "era=")?.parse().ok().filter(|number| *number < LAST_ERA)?;
+        let mut instant = |key| word(&mut rest, key)?.parse().ok().filter(|ms| (0..=LAST_MS).contains(ms));
+        let (from_ms, at_ms) = (instant("from=")?, instant("at=")?);
+        let is_open = word(&mut rest, "open=")? == "true";
+        Some(Eras { number, from_ms, at_ms, is_open, next: rest.strip_prefix("next=")? })
     }
 
-    /// The moment at which an era ended, or will end.
-    pub(crate) fn end_of(&self, number: u64) -> Option<i64> {
-        let plan = self.eras.plan.as_ref().filter(|_| number == self.eras.number);
-        plan.map(|plan| plan.at_ms).or((number < self.eras.number).then_some(self.eras.from_ms))
+    /// The text, with a random number, so that no text of a record returns.
+    pub(super) fn text(&self, change: u64) -> String {
+        let Eras { number, from_ms, at_ms, is_open, next } = self;
+        format!(" change={change:016x} era={number} from={from_ms} at={at_ms} open={is_open} next={next}")
+    }
+}
+
+/// W + A, limited so that a time can be added to it.
+fn reach_ms(window_ms: u64, allowance_ms: u64) -> i64 {
+    i64::try_from(window_ms.saturating_add(allowance_ms)).unwrap_or(i64::MAX).min(i64::MAX / 4)
+}
+
+/// The floor, since + W + A + e.
+pub(super) fn floor_ms(since_ms: i64, window_ms: u64, allowance_ms: u64) -> Option<i64> {
+    (since_ms != 0).then(|| since_ms.saturating_add(reach_ms(window_ms, allowance_ms)).saturating_add(CLOCK_ERROR_MS))
+}
+
+impl Meta {
+    /// The changes of the layout.
+    pub fn eras(&self) -> Eras<'_> {
+        Eras::parse(&self.changes).unwrap_or_default()
+    }
+
+    /// Returns the era of a program with this use of the namespace; `None` if the namespace is for others.
+    pub(crate) fn era_of(&self, purpose: &str) -> Option<Era> {
+        let Eras { number, from_ms, at_ms, is_open, next } = self.eras();
+        if self.layout == purpose {
+            return Some(Era { keys: number * ERA_KEYS, from_ms, until_ms: if next.is_empty() { i64::MAX } else { at_ms }, is_open: true });
+        }
+        (next == purpose).then_some(Era { keys: (number + 1) * ERA_KEYS, from_ms: at_ms, until_ms: i64::MAX, is_open })
     }
 
     /// Returns the record with the next era as the present one.
     pub fn next(&self) -> Option<Self> {
-        let NextEra { at_ms, layout, .. } = self.eras.plan.clone().filter(|plan| plan.is_open)?;
-        let eras = Eras { change: self.eras.change, number: self.eras.number + 1, from_ms: at_ms, plan: None };
-        Some(Meta { layout, eras, ..self.clone() })
+        let Eras { number, at_ms, next, .. } = Some(self.eras()).filter(|eras| eras.is_open && !eras.next.is_empty())?;
+        let changes = Eras { number: number + 1, from_ms: at_ms, ..Eras::default() }.text(0);
+        Some(Meta { layout: next.to_owned(), changes, ..self.clone() })
     }
 
     /// Returns the record with the era that an instant (Unix ms) is in as the present one.
     pub fn at(self, now_ms: i64) -> Self {
-        self.next().filter(|next| next.eras.from_ms <= now_ms).unwrap_or(self)
+        self.next().filter(|next| next.eras().from_ms <= now_ms).unwrap_or(self)
     }
 
     /// Selects the slots of the present era, by node number.
     pub fn slots(&self, slots: &[(u64, String)]) -> Vec<(u64, String)> {
         // A layout with more numbers than an era has keys cannot be changed.
-        let (first, count) = (self.eras.number * ERA_KEYS, if self.eras.change == 0 { u64::MAX } else { ERA_KEYS });
+        let (first, count) = (self.eras().number * ERA_KEYS, if self.changes.is_empty() { u64::MAX } else { ERA_KEYS });
         let node = |key: u64| key.checked_sub(first).filter(|node| *node < count);
         slots.iter().filter_map(|(key, text)| node(*key).map(|node| (node, text.clone()))).collect()
     }
@@ -205,12 +227,12 @@ impl Meta {
 
     /// W + A: the farthest that a bound may be ahead of the store's time. Limited, so that a time can be added to it.
     pub fn reach_ms(&self) -> i64 {
-        i64::try_from(self.window_ms.saturating_add(self.allowance_ms)).unwrap_or(i64::MAX).min(i64::MAX / 4)
+        reach_ms(self.window_ms, self.allowance_ms)
     }
 
     /// The floor, since + W + A + e: the time at which the first leases can begin. `None` if no write can have been lost.
     pub fn begins_ms(&self) -> Option<i64> {
-        (self.since_ms != 0).then(|| self.since_ms.saturating_add(self.reach_ms()).saturating_add(CLOCK_ERROR_MS))
+        floor_ms(self.since_ms, self.window_ms, self.allowance_ms)
     }
 
     /// # Errors
@@ -218,29 +240,16 @@ impl Meta {
     pub fn parse(text: &str) -> Result<Self> {
         let read = || {
             let (format, mut rest) = text.split_once(' ')?;
-            let mut meta = Meta {
-                nonce: u64::from_str_radix(word(&mut rest, "nonce=")?, 16).ok()?,
-                server: word(&mut rest, "server=")?.to_owned(),
-                since_ms: word(&mut rest, "since=")?.parse().ok()?,
-                window_ms: word(&mut rest, "window=")?.parse().ok()?,
-                allowance_ms: word(&mut rest, "allowance=")?.parse().ok()?,
-                layout: String::new(),
-                eras: Eras::default(),
-            };
-            if format == FORMAT {
-                meta.layout = rest.strip_prefix("layout=")?.to_owned();
-                return Some(meta);
-            }
-            meta.eras.change = u64::from_str_radix(word(&mut rest, "change=")?, 16).ok()?;
-            meta.eras.number = word(&mut rest, "era=")?.parse().ok().filter(|number| *number < LAST_ERA)?;
-            let mut instant = |key: &str| word(&mut rest, key)?.parse().ok().filter(|ms| (0..=LAST_MS).contains(ms));
-            meta.eras.from_ms = instant("from=")?;
-            let (at_ms, is_open) = (instant("at=")?, word(&mut rest, "open=")? == "true");
-            let (layout, next) = rest.split_once(" next=").map_or((rest, None), |(layout, next)| (layout, Some(next)));
-            meta.layout = layout.strip_prefix("layout=")?.to_owned();
-            meta.eras.plan = next.map(|next| NextEra { at_ms, is_open, layout: next.to_owned() });
-            // A later frazil may have added words, which this one would drop.
-            (format == CHANGED && meta.to_string() == text).then_some(meta)
+            let nonce = u64::from_str_radix(word(&mut rest, "nonce=")?, 16).ok()?;
+            let server = word(&mut rest, "server=")?.to_owned();
+            let since_ms = word(&mut rest, "since=")?.parse().ok()?;
+            let window_ms = word(&mut rest, "window=")?.parse().ok()?;
+            let allowance_ms = word(&mut rest, "allowance=")?.parse().ok()?;
+            let layout = rest.strip_prefix("layout=")?;
+            let (layout, changes) = layout.split_at(if format == FORMAT { layout.len() } else { layout.find(" change=")? });
+            let is_known = format == FORMAT || format == CHANGED && Eras::parse(changes).is_some();
+            let (layout, changes) = (layout.to_owned(), changes.to_owned());
+            is_known.then_some(Meta { nonce, server, since_ms, window_ms, allowance_ms, layout, changes })
         };
         read().ok_or_else(|| unreadable("the namespace's record", text, CHANGED))
     }
@@ -301,26 +310,26 @@ mod tests {
             window_ms: 3,
             allowance_ms: 4,
             layout: "time:41@1ms a:1 b:2".to_owned(),
-            eras: Eras::default(),
+            changes: String::new(),
         };
         assert_eq!(Meta::parse(&meta.to_string()), Ok(meta.clone()));
         assert!(meta.to_string().starts_with("1 ") && !meta.to_string().contains("era="), "{meta}");
-        let plan = |is_open| Some(NextEra { at_ms: LAST_MS, is_open, layout: "time:40@1ms c:3".to_owned() });
-        for plan in [None, plan(false), plan(true)] {
-            let meta = Meta { eras: Eras { change: 3, number: LAST_ERA - 1, from_ms: 7, plan }, ..meta.clone() };
+        for (is_open, next) in [(false, ""), (false, "time:40@1ms c:3"), (true, "time:40@1ms c:3")] {
+            let eras = Eras { number: LAST_ERA - 1, from_ms: 7, at_ms: LAST_MS, is_open, next };
+            let meta = Meta { changes: eras.text(3), ..meta.clone() };
             assert_eq!(Meta::parse(&meta.to_string()), Ok(meta.clone()));
+            assert_eq!(meta.eras(), eras);
             assert!(meta.to_string().starts_with("2 "), "a frazil that knows no eras does not read it: {meta}");
             // A word of a later frazil is not dropped, and an era has a limit.
             let far = format!("era={LAST_ERA}");
             for (from, to) in [
                 (" at=", " more=1 at="),
                 ("layout=", "more=1 layout="),
-                ("era=", "era=0"),
+                (" change=", " more=1"),
+                (" era=", " more=1 era="),
+                (" next=", " more=1 next="),
                 ("era=1048575", &far),
                 ("at=", "at=-"),
-                ("open=", "open=o"),
-                ("from=", "from=00"),
-                ("change=0000000000000003", "change=0000000000000000"),
                 ("2 ", "1 "),
                 ("2 ", "3 "),
             ] {

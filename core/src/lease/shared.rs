@@ -194,9 +194,8 @@ impl SharedGenerator {
 
     /// The error of a call that found the lease used up. `why` is the reason why the lease could not be extended.
     fn used_up(&self, error: Error, why: Error) -> Error {
-        if error.kind() != ErrorKind::LeaseExhausted
-            || matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed | ErrorKind::LayoutMismatch)
-        {
+        let is_better = matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed | ErrorKind::LayoutMismatch);
+        if is_better || error.kind() != ErrorKind::LeaseExhausted {
             return why;
         }
         let lease = self.generator.lease.get();

@@ -15,7 +15,8 @@
 //! 1. From the first swap on, a holder of era e confirms no bound in M's tick or later ([`Era::end_tick`]), because each swap names the
 //!    whole meta record. Bounds that were confirmed before are found: while the record is closed, the command reads all slots, also the
 //!    released ones, and moves M above them before it opens era e + 1. M only ever grows.
-//! 2. No lease of era e + 1 is written before the record is open, and none begins before M ([`Era::first_tick`]).
+//! 2. No lease of era e + 1 is written before the record is open, and none begins before M ([`first_tick`]). The store confirms none
+//!    before its clock shows M.
 //! 3. A plan is dropped, or its M moved, only while the record is closed and no slot of era e + 1 exists.
 //! 4. No text of the record returns, because each command's write draws a new `change`. So a late write of a command changes nothing.
 //!
@@ -23,45 +24,31 @@
 //! every ID of the new layout is above the last one that the old layout can ever make. Every other change is refused, because of the
 //! next paragraph.
 //!
-//! **A store that lost the change, or was restored from before it,** shows the old layout again. Its programs then begin above the floor, which is
-//! above all bounds of both layouts, because the cap and the floor are times. A holder that does not find its era ends its lease at once.
-//! So the promise is that of a store that lost writes without a change.
+//! **A store that lost the change, or was restored from before it,** shows the old layout again. Its programs then begin above the floor,
+//! which is above all bounds of both layouts, because the cap and the floor are times. A holder that continues across the loss has to
+//! confirm its lease before its bound has passed by the store's clock. If it knew the plan, this was at M at the latest, and if it did
+//! not, W + A after the plan. So it is either before the first lease of era e + 1, or ends. A holder that does not find its era ends its
+//! lease at once. So the promise is that of a store that lost writes without a change.
 //!
 //! **A layout that comes back** (A, B, A) has another era, with other keys. A holder knows its era by number and moment.
 
-use super::super::record::{ERA_KEYS, Era, Meta};
-use super::{Do, Now, Protocol, State};
-use frazil_base::error::{Error, ErrorKind, Result, shell_word};
+use super::super::record::{ERA_KEYS, Era, Meta, ONLY_ERA, first_tick};
+use super::{Protocol, State};
+use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::time::show_instant;
-use frazil_store::{Loaded, Which};
+use frazil_store::Loaded;
 use std::time::Duration;
 
 impl Protocol {
     /// The era in which this holder leases.
     pub(super) fn era(&self) -> Era {
-        self.incarnation.as_ref().map(|incarnation| incarnation.era).unwrap_or_default()
-    }
-
-    /// The tick after the last one of the holder's era.
-    pub(super) fn end_tick(&self) -> u64 {
-        self.era().end_tick(&self.terms.layout)
-    }
-
-    /// The call that reads slots of the holder's era.
-    pub(super) fn load(&self, which: Which) -> Do {
-        let keys = self.era().keys();
-        Do::Load(match which {
-            Which::One(node) => Which::One(keys + node),
-            Which::These(nodes) if keys > 0 => Which::These(nodes.iter().map(|node| keys + node).collect()),
-            Which::These(nodes) => Which::These(nodes),
-            Which::Page(node) => Which::Page(keys + node),
-        })
+        self.incarnation.as_ref().map_or(ONLY_ERA, |incarnation| incarnation.era)
     }
 
     /// Maps keys to node numbers, and drops the slots of other eras.
     pub(super) fn select(&self, loaded: &mut Loaded) {
         // A layout with more numbers than an era has keys cannot be changed.
-        let (keys, count) = (self.era().keys(), self.terms.layout.nodes().max(ERA_KEYS));
+        let (keys, count) = (self.era().keys, self.terms.layout.nodes().max(ERA_KEYS));
         let node = |key: u64| key.checked_sub(keys).filter(|node| *node < count);
         loaded.slots.retain_mut(|(key, _)| node(*key).map(|node| *key = node).is_some());
         loaded.next = loaded.next.and_then(node);
@@ -72,23 +59,18 @@ impl Protocol {
     /// # Errors
     /// `LAYOUT_MISMATCH`, which ends a lease, if there is none, if it is over, or if it is not the lease's; `WOULD_BLOCK` before it begins.
     pub(super) fn era_in(&self, meta: &Meta, now_ms: i64) -> Result<Era> {
-        let (terms, known, is_planned) = (&self.terms, self.era(), meta.eras.plan.as_ref().is_some_and(|plan| plan.is_open));
+        let (terms, known, is_planned) = (&self.terms, self.era(), meta.eras().is_open);
         let is_valid = |era: &Era| {
-            let end = era.end_tick(&terms.layout);
-            let is_beyond = |bound: u64| is_planned && bound >> terms.layout.sequence().bits() >= end;
-            let is_other = (era.number, era.from_ms) != (known.number, known.from_ms);
-            let has_ended = self.held.as_ref().is_some_and(|held| is_other || is_beyond(held.grant.bound));
-            !has_ended && now_ms < terms.layout.tick_start_ms(end)
+            let has_ended = self.held.as_ref().is_some_and(|held| {
+                (era.keys, era.from_ms) != (known.keys, known.from_ms) || is_planned && self.end_ms(held.grant.bound) > era.until_ms
+            });
+            !has_ended && now_ms < era.until_ms
         };
         let Some(era) = meta.era_of(&terms.purpose).filter(is_valid) else { return Err(terms.mismatch(meta, now_ms)) };
-        let begins_ms = terms.layout.tick_start_ms(era.first_tick(&terms.layout));
-        if !era.is_open {
-            let again = terms.command(&format!("--change-layout {}", shell_word(&terms.purpose)));
-            let why = format!("the change to this layout is not complete: run {again} again, or cancel it with --cancel");
-            return Err(Error::new(ErrorKind::WouldBlock, why));
-        }
-        if self.held.is_none() && !terms.manual_clock && now_ms < begins_ms {
-            let why = format!("the layout of the namespace changes to this one at {}", show_instant(begins_ms));
+        let begins_ms = terms.layout.tick_start_ms(first_tick(&terms.layout, era.from_ms));
+        if !era.is_open || self.held.is_none() && !terms.manual_clock && now_ms < begins_ms {
+            let at = show_instant(begins_ms);
+            let why = format!("the layout of the namespace changes to this one at {at}: {} shows the plan", terms.command("--watch"));
             return Err(Error::new(ErrorKind::WouldBlock, why).retry_in(Duration::from_millis(begins_ms.abs_diff(now_ms))));
         }
         Ok(era)
@@ -96,33 +78,20 @@ impl Protocol {
 
     /// Ends a lease whose era is over, or is not in the store's record any more.
     pub(super) fn end_era(&mut self, loaded: &Loaded) -> State {
+        let ended_ms = loaded.meta.as_ref().and_then(|text| {
+            let (number, meta) = (self.era().keys / ERA_KEYS, Meta::parse(text).ok()?);
+            let eras = meta.eras();
+            if number < eras.number { Some(eras.from_ms) } else { (number == eras.number && !eras.next.is_empty()).then_some(eras.at_ms) }
+        });
         if let Some(held) = self.held.take() {
-            let meta = loaded.meta.as_ref().and_then(|text| Meta::parse(text).ok());
-            let ended_ms = meta.and_then(|meta| meta.end_of(self.era().number));
             let orderly = ended_ms.is_some_and(|ms| self.end_ms(held.grant.bound) <= ms);
             self.end(held, None, orderly);
         }
         State::Seek
     }
 
-    /// Returns whether the slots that were read are of the holder's era, which was `keys` before. If not, the search begins again.
-    pub(super) fn is_of_era(&mut self, keys: u64) -> bool {
-        if self.era().keys() == keys {
-            return true;
-        }
-        (self.look, self.lost, self.clear, self.watch, self.avoided) = (None, 0, None, None, None);
-        self.state = State::Seek;
-        false
-    }
-
     /// Returns whether the lease reaches the end of its era. Then no write extends it.
     pub(crate) fn is_last(&self) -> bool {
-        let bits = self.terms.layout.sequence().bits();
-        self.held.as_ref().is_some_and(|held| (held.grant.bound >> bits) + 1 >= self.end_tick())
-    }
-
-    /// Returns the time until the end of the era (ms).
-    pub(super) fn era_left_ms(&self, now: Now) -> u64 {
-        self.end_tick().saturating_sub(now.tick).saturating_mul(self.terms.layout.tick_ms())
+        self.held.as_ref().is_some_and(|held| self.end_ms(held.grant.bound) >= self.era().until_ms)
     }
 }

@@ -8,7 +8,7 @@
 //! other had begun. A process that knows neither cannot notice this. It may take a slot before the
 //! others have looked.
 
-use super::super::record::{Era, Eras, Meta};
+use super::super::record::{Era, Meta, floor_ms};
 use super::{BEGINNING_MS, Protocol};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::time::{show_duration, show_instant};
@@ -97,11 +97,12 @@ impl Protocol {
         let (window_ms, allowance_ms) = self.longest(old);
         let nonce = self.random.u64(..);
         let known = old.or(self.incarnation.as_ref().map(|known| &known.meta));
-        let (layout, mut eras) =
-            known.map_or((self.terms.purpose.clone(), Eras::default()), |meta| (meta.layout.clone(), meta.eras.clone()));
+        let (layout, changes) = known.map_or((&*self.terms.purpose, ""), |meta| (&meta.layout, &meta.changes));
         // What the store has is kept. A plan that only this holder knows may have been cancelled, unless the holder leases in its era.
-        eras.plan.take_if(|_| old.is_none() && self.era().number == eras.number);
-        let meta = Meta { nonce, server: loaded.server.clone(), since_ms, window_ms, allowance_ms, layout, eras };
+        let is_kept = old.is_some() || known.is_none_or(|meta| meta.layout != self.terms.purpose);
+        let changes = if is_kept { changes } else { changes.split_inclusive(" next=").next().unwrap_or_default() };
+        let (layout, changes, server) = (layout.to_owned(), changes.to_owned(), loaded.server.clone());
+        let meta = Meta { nonce, server, since_ms, window_ms, allowance_ms, layout, changes };
         let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };
         let swap = Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), meta.to_string(), latest_ms);
         self.begun = Some(Box::new(meta));
@@ -139,14 +140,14 @@ impl Protocol {
         }
         // The floors of this incarnation, and of one that began now.
         let (window_ms, allowance_ms) = self.longest(Some(meta));
-        let floor_ms = |since_ms| Meta { since_ms, window_ms, allowance_ms, ..meta.clone() }.begins_ms().unwrap_or(i64::MIN);
+        let floor_ms = |since_ms| floor_ms(since_ms, window_ms, allowance_ms).unwrap_or(i64::MIN);
         let between = floor_ms(meta.since_ms)..floor_ms(time_ms + BEGINNING_MS);
         meta.since_ms > known.meta.since_ms && !between.contains(&self.end_ms(self.highest))
     }
 
     /// The last tick of a window that begins at `tick`.
     pub(super) fn bound_tick(&self, tick: u64) -> u64 {
-        let last_tick = self.terms.layout.last_tick().min(self.end_tick().saturating_sub(1));
+        let last_tick = self.terms.layout.last_tick().min(self.era().end_tick(&self.terms.layout).saturating_sub(1));
         (tick + self.terms.layout.ticks(self.terms.window_ms).max(1)).min(last_tick)
     }
 
@@ -175,7 +176,7 @@ impl Protocol {
 impl Incarnation {
     /// A write of a slot.
     pub(super) fn swap(&self, node: u64, old: Option<String>, new: String) -> Swap {
-        let key = Key::Slot(self.era.keys() + node);
+        let key = Key::Slot(self.era.keys + node);
         Swap::at_any_time(Some(self.text.clone()), self.meta.server.clone(), key, old, new)
     }
 }

@@ -13,6 +13,7 @@ use frazil_base::time::show_instant;
 pub(crate) const DISPOSABLE: &str = " lease=disposable given=";
 const FOLLOW: &str = "stop all processes that use the namespace, let queues and offline clients write what they hold, and start each with \
     another namespace=NAME and after= the highest ID of all that";
+const CHANGED: &str = "the layout was changed, so start the program with the first one; or, ";
 
 impl Terms {
     /// `LAYOUT_MISMATCH`.
@@ -23,23 +24,20 @@ impl Terms {
 
     /// Describes the use of a namespace that is not for these terms, or not any more, and the remedy.
     pub(crate) fn other_use(&self, meta: &Meta, now_ms: i64) -> (String, String) {
-        let ours = &self.purpose;
-        if let Some(plan) = meta.eras.plan.as_ref().filter(|_| meta.layout == *ours) {
-            let what = format!("the layout of the namespace changed at {} from \"{ours}\"", show_instant(plan.at_ms));
-            return (what, format!("start the program with layout=\"{}\"", plan.layout));
-        }
-        let next = meta.eras.plan.as_ref().filter(|plan| plan.is_open && plan.at_ms <= now_ms).map(|plan| &plan.layout);
-        let theirs = next.unwrap_or(&meta.layout);
+        let (ours, eras) = (&self.purpose, meta.eras());
+        let has_next = !eras.next.is_empty() && (meta.layout == *ours || eras.is_open && eras.at_ms <= now_ms);
+        let theirs = if has_next { eras.next } else { &meta.layout };
         let what = format!("the namespace holds node numbers for \"{theirs}\", not for \"{ours}\"");
-        let new =
-            if next.is_some() || meta.eras.number > 0 { format!("start the program with layout=\"{theirs}\", or ") } else { String::new() };
-        let follows = !self.disposable && Layout::parse(theirs).is_ok_and(|old| can_follow(&old, &self.layout, now_ms));
+        let changed = if has_next || eras.number > 0 { CHANGED } else { "" };
         let how = match self.cannot_follow(theirs, now_ms) {
             Some(why) => why,
-            None if !follows => FOLLOW.to_owned(),
-            None => format!("change the layout while processes run, by {}", self.command(&format!("--change-layout {}", shell_word(ours)))),
+            None if self.disposable => FOLLOW.to_owned(),
+            None => {
+                let change = self.command(&format!("--change-layout {}", shell_word(ours)));
+                format!("run {change}, which changes the layout while processes run; if it refuses, {FOLLOW}")
+            }
         };
-        (what, format!("{new}if IDs of both fill one table, {how}; for other tables, give another namespace=NAME"))
+        (what, format!("{changed}if IDs of both fill one table, {how}; for other tables, give another namespace=NAME"))
     }
 
     /// Explains that this layout cannot follow, if it does not reach the highest ID that the layout of `theirs` is about to make.
@@ -58,17 +56,9 @@ impl Terms {
     }
 }
 
-/// Returns whether a layout can follow another at a moment: IDs of different times are never equal, or those of the new layout are above all
-/// that the old one can ever make.
-pub(crate) fn can_follow(old: &Layout, new: &Layout, at_ms: i64) -> bool {
-    let time = |layout: &Layout| (layout.epoch_ms(), layout.tick_ms(), layout.time_shift());
-    let last = (old.last_tick() << old.time_shift()) | ((1 << old.time_shift()) - 1);
-    time(old) == time(new) || new.min_id(at_ms).is_ok_and(|first| first.get().unsigned_abs() > last)
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::super::record::{Eras, NextEra};
+    use super::super::super::record::Eras;
     use super::*;
 
     const NOW_MS: i64 = 1_800_000_000_000;
@@ -111,7 +101,7 @@ mod tests {
             let text = remedy(OLD, new);
             assert!(text.contains("cannot follow") && text.contains(at) && text.contains(&format!("after={id}")), "{new}: {text}");
             let back = remedy(new, OLD);
-            assert!(back.contains("after= the highest ID") || back.contains("--change-layout"), "the other way round it can: {new}");
+            assert!(back.contains("after= the highest ID"), "the other way round it can: {new}");
         }
         // Its last IDs reach 2^63 - 1.
         let text = remedy("baidu", "time:28@1s worker:22 sequence:13 epoch:2026-01-01");
@@ -129,11 +119,15 @@ mod tests {
     fn layout_mismatch_after_a_change_names_the_new_layout() {
         let terms = Terms::of_a_test(OLD, false);
         let new = Layout::parse("time:41@1ms node:8 sequence:14 epoch:2025-01-01").unwrap().to_string();
-        let plan = NextEra { at_ms: NOW_MS, is_open: true, layout: new.clone() };
-        let changed = Meta { eras: Eras { change: 1, plan: Some(plan), ..Eras::default() }, ..of(&terms.purpose) };
-        let (what, remedy) = terms.other_use(&changed, NOW_MS);
-        assert!(what.contains("changed at 2027-01-15") && remedy == format!("start the program with layout=\"{new}\""), "{what}: {remedy}");
-        let (_, remedy) = terms.other_use(&changed.next().unwrap(), NOW_MS);
-        assert!(remedy.starts_with(&format!("start the program with layout=\"{new}\", or ")), "{remedy}");
+        let eras = Eras { at_ms: NOW_MS, is_open: true, next: &new, ..Eras::default() };
+        let changed = Meta { changes: eras.text(1), ..of(&terms.purpose) };
+        let other = Terms::of_a_test("time:41@1ms other:10 sequence:12 epoch:2025-01-01", false);
+        for (terms, meta) in [(&terms, &changed), (&terms, &changed.next().unwrap()), (&other, &changed)] {
+            let (what, remedy) = terms.other_use(meta, NOW_MS);
+            assert!(what.starts_with(&format!("the namespace holds node numbers for \"{new}\", not")), "{what}");
+            assert!(remedy.starts_with("the layout was changed, so start the program with the first one; or, if IDs"), "{remedy}");
+        }
+        let (what, remedy) = other.other_use(&changed, NOW_MS - 1);
+        assert!(what.contains(&format!("for \"{}\", not", terms.purpose)) && remedy.starts_with("if IDs of both"), "{what}: {remedy}");
     }
 }

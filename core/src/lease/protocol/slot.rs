@@ -38,7 +38,7 @@
 //! the store confirmed more to the other copy and forgot it, and the first copy's own bound is still
 //! ahead.
 
-use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
+use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure, first_tick};
 use super::incarnation::changed;
 use super::{BEGINNING_MS, Grant, Now, PARTS, Protocol, State};
 use frazil_base::error::{Error, ErrorKind, Result};
@@ -122,13 +122,13 @@ impl Protocol {
             );
             return Err(Error::new(ErrorKind::ClockSkew, why));
         }
-        let (era, end) = (incarnation.era, self.end_tick());
-        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor).max(era.first_tick(layout)) << bits;
+        let era = incarnation.era;
+        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor).max(first_tick(layout, era.from_ms)) << bits;
         // The first stamp is above those that this process issued under another number, so that its IDs keep increasing.
         let own = if now.next == 0 { 0 } else { (((now.next - 1) >> bits) + 1) << bits };
         let first = begin.max(old.map_or(0, |(slot, _)| slot.bound + 1)).max(own);
         let bound_tick = self.bound_tick(now.tick.max(first >> bits));
-        if first >> bits >= end {
+        if first >> bits >= era.end_tick(layout) {
             return Err(self.terms.mismatch(&incarnation.meta, i64::MAX));
         }
         if first >> bits > layout.last_tick() {
@@ -198,12 +198,13 @@ impl Protocol {
     fn next_renewal(&self, now: Now) -> u64 {
         let due = now.mono_ms + self.terms.renew_ms;
         // The end of an era is noticed at once.
-        (due - due % (self.terms.renew_ms / PARTS)).min(now.mono_ms.saturating_add(self.era_left_ms(now)))
+        let left_ms = self.era().until_ms.saturating_sub(self.terms.layout.tick_start_ms(now.tick));
+        (due - due % (self.terms.renew_ms / PARTS)).min(now.mono_ms.saturating_add(u64::try_from(left_ms).unwrap_or(0)))
     }
 
     /// Returns the first state of a renewal: the extension, or a survey before it.
     pub(super) fn renewal(&self, now: Now) -> State {
-        if now.tick >= self.end_tick() {
+        if now.tick >= self.era().end_tick(&self.terms.layout) {
             return State::Confirm(None);
         }
         if self.clock_jumped(now) { State::Survey(Box::default()) } else { self.extension(now) }

@@ -8,12 +8,18 @@ use super::*;
 use crate::lease::accept::accept;
 use crate::lease::change::{Change, Next};
 use crate::lease::record::ERA_KEYS;
+use frazil_store::{Loaded, Which};
 use std::collections::HashMap;
 
 /// A command in progress.
 pub(super) struct Operator {
     change: Change,
-    next: Next,
+    random: fastrand::Rng,
+    /// The write that comes next. If there is none, a page is read.
+    swap: Option<Swap>,
+    /// What was read first, and the slots since then.
+    before: Option<Loaded>,
+    slots: Vec<(u64, String)>,
     /// The error of its machine's clock.
     offset_ms: i64,
 }
@@ -85,9 +91,10 @@ impl World {
             _ => self.random.i64(-1_000..=1_000),
         };
         self.note(|| format!("a command: {} at {at_ms:?} cancels {cancels}", contract.terms.purpose));
-        let change = Change::new(contract.terms.layout.clone(), at_ms, cancels, fastrand::Rng::with_seed(self.random.u64(..)));
+        let change = Change { layout: contract.terms.layout.clone(), at_ms, cancels };
+        let random = fastrand::Rng::with_seed(self.random.u64(..));
         let Some(changes) = &mut self.changes else { return };
-        changes.operators.push(Some(Operator { change, next: Next::Load(frazil_store::Which::Page(0)), offset_ms }));
+        changes.operators.push(Some(Operator { change, random, swap: None, before: None, slots: Vec::new(), offset_ms }));
         let at = changes.operators.len() - 1;
         self.plan(1, Event::Operate(at));
     }
@@ -100,66 +107,79 @@ impl World {
             self.note(|| format!("command {at} is killed"));
             return self.command_later();
         }
-        let first = || Next::Load(frazil_store::Which::Page(0));
         let mut in_ms = self.random.u64(1..=LATENCY_MS);
-        operator.next = match operator.next {
-            next @ (Next::Load(_) | Next::Swap(_)) if !self.store.reachable => {
-                in_ms = 100;
-                next
-            }
-            Next::Load(which) => {
-                let page = self.store.load(which, true_ms);
-                let before = page.clone();
-                match operator.change.loaded(page, true_ms + operator.offset_ms, usize::MAX / 2) {
-                    Ok(next) => next,
-                    Err(error) => {
-                        self.note(|| format!("command {at} is refused: {error}"));
-                        if calm && error.kind() == ErrorKind::StoreChanged {
-                            // The text says so.
-                            let (meta, nonce) = (before.meta.clone().unwrap_or_default(), self.random.u64(..));
-                            if let Ok((_, swap)) = accept(&meta, &before, true_ms + operator.offset_ms, nonce) {
-                                self.store.swap(&swap, true_ms);
-                            }
-                        }
-                        if calm && !matches!(error.kind(), ErrorKind::StoreChanged | ErrorKind::Conflict) {
-                            self.lively = false;
-                            return;
-                        }
-                        return self.command_later();
-                    }
+        if !self.store.reachable {
+            in_ms = 100;
+        } else if let Some(swap) = operator.swap.take() {
+            match self.random.u8(..8) {
+                _ if calm => {
+                    self.store.swap(&swap, true_ms);
+                }
+                0 => {}
+                1 => {
+                    let late = self.random.u64(..3 * self.reach_ms);
+                    self.plan(late, Event::Late(Box::new(swap)));
+                }
+                _ => {
+                    let swapped = self.store.swap(&swap, true_ms);
+                    self.note(|| format!("the store did for command {at}: {swapped:?}, {}", swap.new));
                 }
             }
-            Next::Swap(swap) => {
-                match self.random.u8(..8) {
-                    _ if calm => {
-                        self.store.swap(&swap, true_ms);
-                    }
-                    0 => {}
-                    1 => {
-                        let late = self.random.u64(..3 * self.reach_ms);
-                        self.plan(late, Event::Late(Box::new(swap)));
-                    }
-                    _ => {
-                        let swapped = self.store.swap(&swap, true_ms);
-                        self.note(|| format!("the store did for command {at}: {swapped:?}, {}", swap.new));
-                    }
-                }
-                first()
+        } else if let Some(before) = operator.before.take() {
+            let first = operator.slots.last().map_or(0, |(key, _)| key + 1);
+            let page = self.store.load(Which::Page(first), true_ms);
+            operator.slots.extend(page.slots.iter().cloned());
+            if page.next.is_some() {
+                operator.before = Some(before);
+            } else if self.follow(at, &mut operator, &before, page) {
+                return;
             }
-            Next::Planned(at_ms, returns) => {
-                assert!(returns, "both layouts have the same ticks");
-                self.note(|| format!("command {at}: planned for {}", at_ms - BEGIN_MS));
-                return self.roll(u64::try_from(at_ms - true_ms).unwrap_or(0));
-            }
-            Next::Changed(_) => return self.roll(0),
-            Next::Cancelled => {
-                self.changes.iter_mut().for_each(|changes| changes.cancelled += 1);
-                self.note(|| format!("command {at}: cancelled"));
-                return self.command_later();
-            }
-        };
+        } else {
+            operator.before = Some(self.store.load(Which::One(0), true_ms));
+        }
         self.changes.as_mut().expect("it changes").operators[at] = Some(operator);
         self.plan(in_ms, Event::Operate(at));
+    }
+
+    /// Decides after the last page. Returns whether the command has ended.
+    fn follow(&mut self, at: usize, operator: &mut Operator, before: &Loaded, page: Loaded) -> bool {
+        let (true_ms, calm) = (self.true_ms(), self.calm);
+        let (machine_ms, draw) = (true_ms + operator.offset_ms, operator.random.u64(..));
+        let loaded = Loaded { slots: std::mem::take(&mut operator.slots), ..page };
+        match operator.change.step(before, &loaded, machine_ms, draw) {
+            Ok(Next::Again) => return false,
+            Ok(Next::Swap(swap)) => {
+                operator.swap = Some(swap);
+                return false;
+            }
+            Ok(Next::Planned(at_ms, _, returns)) => {
+                assert!(returns, "both layouts have the same ticks");
+                self.note(|| format!("command {at}: planned for {}", at_ms - BEGIN_MS));
+                self.roll(u64::try_from(at_ms - true_ms).unwrap_or(0));
+            }
+            Ok(Next::Changed(_)) => self.roll(0),
+            Ok(Next::Cancelled) => {
+                self.changes.iter_mut().for_each(|changes| changes.cancelled += 1);
+                self.note(|| format!("command {at}: cancelled"));
+                self.command_later();
+            }
+            Err(error) => {
+                self.note(|| format!("command {at} is refused: {error}"));
+                if calm && error.kind() == ErrorKind::StoreChanged {
+                    // The text says so.
+                    let (meta, nonce) = (loaded.meta.clone().unwrap_or_default(), self.random.u64(..));
+                    if let Ok((_, swap)) = accept(&meta, &loaded, machine_ms, nonce) {
+                        self.store.swap(&swap, true_ms);
+                    }
+                }
+                if calm && !matches!(error.kind(), ErrorKind::StoreChanged | ErrorKind::Conflict) {
+                    self.lively = false;
+                } else {
+                    self.command_later();
+                }
+            }
+        }
+        true
     }
 
     fn command_later(&mut self) {
