@@ -146,7 +146,7 @@ impl Protocol {
         let mut swap = incarnation.swap(node, old.map(|(_, text)| text.to_owned()), record.to_string());
         // Nothing is confirmed before the floor. So if this incarnation is lost too, an owner that
         // continues from a record before both losses has no successor yet (see `extension`).
-        swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN));
+        swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN)).max(era.from_ms);
         Ok(Taking { swap: Arc::new(swap), key: node, grant: Grant { node, token, first, bound, left: None } })
     }
 
