@@ -250,7 +250,9 @@ def test_layout_mismatch_has_the_new_layout_continue(tmp_path):
     store = f"store=file:{tmp_path}"
     ids = frazil.Snowflake(f"twitter {store} namespace=old")
     highest = ids.next()
-    with refused(errors.LayoutMismatchError, "changes the layout while processes run", "another namespace=NAME", "after= the highest ID") as raised:
+    with refused(
+        errors.LayoutMismatchError, "changes the layout while processes run", "another namespace=NAME", "after= the highest ID"
+    ) as raised:
         frazil.Snowflake(f"leaf {store} namespace=old")
     [command] = re.findall("`(frazil nodes [^`]*)`", str(raised.value))
     said = subprocess.run([FRAZIL, *shlex.split(command)[1:]], capture_output=True, text=True, check=True).stdout

@@ -206,3 +206,54 @@ def test_two_layouts_side_by_side_repeat(tmp_path):
     with frazil.Snowflake(specs[0]) as old, frazil.Snowflake(specs[1]) as new:
         ids = [one.batch(16) for _ in range(500) for one in (old, new)]
     assert len({value for batch in ids for value in batch}) < 16_000
+
+
+@pytest.mark.stores("redis")
+def test_restart_while_a_plan_is_cancelled_leaves_the_old_layout(store):
+    _kind, url, server = store
+    spec = f"{LEASE} store={url} namespace=restart"
+    frazil_nodes(url, "restart", "--begin", f'layout="{OLD}" {LEASE}')
+    with frazil.Snowflake(f'layout="{OLD}" {spec}') as ids:
+        at = str(int(time.time() * 1000) + 20_000)
+        assert "planned" in frazil_nodes(url, "restart", "--change-layout", NEW, "--at", at)
+        time.sleep(2)
+        assert "keeps its layout" in frazil_nodes(url, "restart", "--change-layout", NEW, "--cancel")
+        server.restart()
+        minted = []
+        until = time.monotonic() + 26
+        while time.monotonic() < until:
+            minted += ids.batch(100, timeout=20)
+            time.sleep(0.1)
+        assert time.time() * 1000 > int(at) and minted == sorted(set(minted)), "it mints beyond the moment of the cancelled plan"
+        assert json.loads(frazil_nodes(url, "restart", "--json"))["meta"]["change"] is None
+
+
+@pytest.mark.stores("redis")
+def test_failover_that_loses_the_plan_repeats_nothing(store, tmp_path):
+    """Processes of both layouts run through a failover to a replica that has neither the plan nor a lease of the new layout."""
+    _kind, url, server = store
+    frazil_nodes(url, "lost", "--begin", f'layout="{OLD}" {LEASE}')
+    old = Fleet(OLD, url, "lost", tmp_path / "old", time.monotonic() + 60)
+    with ended(old):
+        old.start(PROCESSES, clocks=1.0)
+        old.wait_for_ids()
+
+        def change(_seconds):
+            frazil_nodes(url, "lost", "--change-layout", NEW)
+            at = moment(url, "lost")
+            new = Fleet(NEW, url, "lost", tmp_path / "new", time.monotonic() + 60)
+            new.start(PROCESSES, clocks=1.0)
+            # Those whose clocks are ahead would have leases by now.
+            time.sleep(max(0, at - time.time() - 0.2))
+            fleets.append(new)
+
+        fleets = []
+        server.promote_replica(sleep=change)
+        [new] = fleets
+        with ended(new):
+            _, _, old_ids = old.end()
+            statuses, _, new_ids = new.end()
+    every = numpy.concatenate([old_ids, new_ids])
+    print(f"{len(old_ids):,} and {len(new_ids):,} IDs; {len(every) - len(numpy.unique(every))} repeated")
+    assert len(old_ids) > 10_000 and len(numpy.unique(every)) == len(every)
+    assert all(status == 7 for status, _ in statuses), "the store does not know the new layout"

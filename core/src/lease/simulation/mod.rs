@@ -107,7 +107,7 @@ fn no_stamp_is_minted_twice() {
         return;
     }
     let seeds = number("FRAZIL_SEEDS").unwrap_or(SEEDS);
-    let next = AtomicU64::new(0);
+    let next = AtomicU64::new(number("FRAZIL_FIRST_SEED").unwrap_or(0));
     let work = || {
         let mut total = Total::default();
         loop {
