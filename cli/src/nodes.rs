@@ -141,8 +141,7 @@ impl<'a> Namespace<'a> {
     /// Those of the layout and of [`Change`]; `STORE_*`.
     pub(super) fn change_layout(&mut self, layout: &str, at: Option<&str>, cancels: bool) -> Result<String> {
         let context = self.context();
-        let at_ms = at.map(|at| parse_instant("at", at)).transpose()?;
-        let change = Change { layout: of_layout(layout)?.0, at_ms, cancels };
+        let change = Change { layout: of_layout(layout)?.0, at_ms: at.map(|at| parse_instant("at", at)).transpose()?, cancels };
         for _ in 0..2 * ATTEMPTS {
             let (before, loaded) = (self.connection.load(self.name, Which::One(0))?, self.all()?);
             match change.step(&before, &loaded, system_ms(), fastrand::u64(..)).map_err(&context)? {

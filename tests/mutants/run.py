@@ -332,6 +332,12 @@ FOUND_BY_TESTS = [
         "lease::simulation::changes",
     ),
     (
+        "a plan may be written when its moment has passed",
+        "new.to_string(), latest_ms)))",
+        "new.to_string(), latest_ms.max(i64::MAX))))",
+        "lease::simulation::changes",
+    ),
+    (
         "IDs of the new layout are not compared with those of the old one",
         "time(old) == time(new) || new.min_id",
         "time(old) != time(new) || new.min_id",

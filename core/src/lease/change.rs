@@ -98,9 +98,11 @@ impl Change {
             (_, true) => Eras { next: "", ..eras },
             (_, false) => Eras { is_open: true, at_ms: above_bounds(&meta, &old, loaded, now_ms, eras.at_ms)?, ..eras },
         };
+        // A plan that is written later could have a moment below bounds, or one that has passed.
+        let latest_ms = if eras.next.is_empty() { changed.at_ms - meta.reach_ms() - CLOCK_ERROR_MS } else { i64::MAX };
         // A text that was never there, because late writes of this or another command compare it.
         let new = Meta { changes: changed.text(draw), ..meta.clone() };
-        Ok(Next::Swap(Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), new.to_string(), i64::MAX)))
+        Ok(Next::Swap(Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), new.to_string(), latest_ms)))
     }
 
     /// The moment of a new plan.

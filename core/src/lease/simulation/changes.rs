@@ -230,3 +230,20 @@ fn forgotten_lease_of_the_new_layout_is_after_the_old_holders() {
     assert!(last >> 4 > at + 86_400_000, "the old layout continues: {:?}", old.trouble());
     assert!(forgotten.is_none_or(|new| last < new.first || first > new.bound), "{forgotten:?}: {first} to {last}");
 }
+
+/// The first write of a plan arrives late, when leases may reach beyond its moment, or the moment has passed. A store with a clock refuses it.
+#[test]
+fn plan_that_arrives_late_ends_no_lease() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut old = holder(A, 1, 1);
+    drive(&mut old, &mut store, 0, 5_000);
+    let loaded = store.load(Which::Page(0), BEGIN_MS + 5_000);
+    for at_ms in [None, Some(BEGIN_MS + 30_000)] {
+        let change = Change { layout: Layout::parse(B).unwrap(), at_ms, cancels: false };
+        let Ok(Next::Swap(swap)) = change.step(&loaded, &loaded, 0, 1) else { panic!("it plans") };
+        store.swap(&swap, at_ms.unwrap_or(BEGIN_MS + 20_000) - 6_000);
+        assert!(meta(&store).eras().next.is_empty(), "{at_ms:?}");
+    }
+    let troubles = drive(&mut old, &mut store, 5_000, 60_000);
+    assert!(troubles.is_empty() && end_ms(&old) > 60_000, "{troubles:?}");
+}

@@ -36,7 +36,12 @@ impl World {
         let settle_ms = 3 * self.reach_ms + 20 * self.processes[0].contract.terms.renew_ms + 4 * tick_ms;
         // The last change takes as long as a bound, and then all processes are replaced.
         let settle_ms = if self.changes.is_some() { settle_ms + 3 * self.reach_ms + 8_000 + 4 * tick_ms } else { settle_ms };
-        self.command();
+        if let Some(changes) = &mut self.changes {
+            changes.end_all();
+            self.command();
+            // Late writes of earlier commands have arrived by then.
+            self.plan(3 * self.reach_ms, Event::Command);
+        }
         self.plan(settle_ms, Event::Measure);
         self.plan(settle_ms + self.measure_ms, Event::End);
     }

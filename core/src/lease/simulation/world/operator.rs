@@ -35,6 +35,13 @@ pub(in super::super) struct Changes {
     pub(super) cancelled: u64,
 }
 
+impl Changes {
+    /// Kills all commands.
+    pub(super) fn end_all(&mut self) {
+        self.operators.iter_mut().for_each(|operator| *operator = None);
+    }
+}
+
 /// A contract of the other layout.
 pub(super) fn other(contract: &Arc<Contract>) -> Arc<Contract> {
     let mut contract = Contract::clone(contract);
