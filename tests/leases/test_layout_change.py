@@ -239,6 +239,8 @@ def test_failover_that_loses_the_plan_repeats_nothing(store, tmp_path):
         old.wait_for_ids()
 
         def change(_seconds):
+            # A primary takes another identity with its first replica.
+            time.sleep(3)
             frazil_nodes(url, "lost", "--change-layout", NEW)
             at = moment(url, "lost")
             new = Fleet(NEW, url, "lost", tmp_path / "new", time.monotonic() + 60)

@@ -55,7 +55,7 @@ impl Change {
         };
         let mut meta = Meta::parse(text)?;
         if meta.server != loaded.server {
-            return refuse(ErrorKind::StoreChanged, "the store was restarted or replaced since its last use: run --accept first");
+            return refuse(ErrorKind::StoreChanged, "the store was restarted or replaced: wait for a renewal, or run --accept");
         }
         let has_later = |meta: &Meta| loaded.slots.iter().any(|(key, _)| key / ERA_KEYS > meta.eras().number);
         if let Some(next) = meta.next().filter(|_| has_later(&meta)) {

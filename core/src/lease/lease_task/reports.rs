@@ -47,8 +47,8 @@ impl LeaseTask {
         let error = self.protocol.trouble()?;
         let text = error.to_string();
         let (address, namespace) = (&self.contract.address, &self.contract.namespace);
-        // Errors of the store's client name the store, and those of the protocol do not.
-        if text.starts_with("store=") || text.contains(&address.to_string()) {
+        // Errors of the store's client name the store, and those of the protocol do not, except in a command.
+        if text.starts_with("store=") || error.kind() != ErrorKind::LayoutMismatch && text.contains(&address.to_string()) {
             return Some(error.clone());
         }
         Some(error.clone().named(&format!("store={address} namespace={namespace}")))
