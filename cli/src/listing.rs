@@ -128,9 +128,7 @@ impl Listing {
                 "window_ms": meta.window_ms,
                 "allowance_ms": meta.allowance_ms,
                 "server": meta.server,
-                "change": Some(meta.eras()).filter(|eras| !eras.next.is_empty()).map(|eras| {
-                    json!({ "at": show_instant(eras.at_ms), "open": eras.is_open, "layout": eras.next })
-                }),
+                "change": meta.planned().map(|eras| json!({ "at": show_instant(eras.at_ms), "open": eras.is_open, "layout": eras.next })),
             }),
         });
         let known = self.purpose.is_some();
@@ -239,10 +237,10 @@ impl Listing {
                 let preset = PRESETS.iter().find(|preset| preset.layout == meta.layout);
                 let name = preset.map_or_else(String::new, |preset| format!("{}: ", preset.name));
                 facts.push(("layout", format!("{name}{}", plain(&meta.layout))));
-                let eras = meta.eras();
-                let what = if eras.is_open { "" } else { "not complete: " };
-                let change = plain(&format!("{what}at {} to {}", show_instant(eras.at_ms), eras.next));
-                facts.extend((!eras.next.is_empty()).then_some(("change", change)));
+                facts.extend(meta.planned().map(|eras| {
+                    let what = if eras.is_open { "" } else { "not complete: " };
+                    ("change", plain(&format!("{what}at {} to {}", show_instant(eras.at_ms), eras.next)))
+                }));
                 let since = if meta.since_ms == 0 { "the beginning".to_owned() } else { show_instant(meta.since_ms) };
                 let (window, allowance) = (show_duration(meta.window_ms), show_duration(meta.allowance_ms));
                 facts.push(("incarnation", format!("{:016x} since {since}; window {window}, allowance {allowance}", meta.nonce)));

@@ -204,7 +204,7 @@ MUTANTS = [
         "i64::MIN + i64::from(bound_tick == 0)",
     ),
     ("no cap when a bound is moved on", "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
-    ("no floor", "(self.since_ms != 0).then(", "(self.since_ms == i64::MAX).then("),
+    ("no floor", "(since_ms != 0).then(", "(since_ms == i64::MAX).then("),
     ("a floor without W", "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),
     (
         "an incarnation may be begun any time after it was looked for",

@@ -204,7 +204,7 @@ mod tests {
     /// The moment of the plan, and whether it is open.
     fn plan(store: &Loaded) -> (i64, bool) {
         let meta = meta(store);
-        Some(meta.eras()).filter(|eras| !eras.next.is_empty()).map(|eras| (eras.at_ms, eras.is_open)).expect("a plan")
+        meta.planned().map(|eras| (eras.at_ms, eras.is_open)).expect("a plan")
     }
 
     fn kind(change: &mut (Change, fastrand::Rng), store: &Loaded) -> ErrorKind {

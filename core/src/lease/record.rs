@@ -191,6 +191,11 @@ impl Meta {
         Eras::parse(&self.changes).unwrap_or_default()
     }
 
+    /// The changes, if one is planned.
+    pub fn planned(&self) -> Option<Eras<'_>> {
+        Some(self.eras()).filter(|eras| !eras.next.is_empty())
+    }
+
     /// Returns the era of a program with this use of the namespace; `None` if the namespace is for others.
     pub(crate) fn era_of(&self, purpose: &str) -> Option<Era> {
         let Eras { number, from_ms, at_ms, is_open, next } = self.eras();
@@ -202,7 +207,7 @@ impl Meta {
 
     /// Returns the record with the next era as the present one.
     pub fn next(&self) -> Option<Self> {
-        let Eras { number, at_ms, next, .. } = Some(self.eras()).filter(|eras| eras.is_open && !eras.next.is_empty())?;
+        let Eras { number, at_ms, next, .. } = self.planned().filter(|eras| eras.is_open)?;
         let changes = Eras { number: number + 1, from_ms: at_ms, ..Eras::default() }.text(0);
         Some(Meta { layout: next.to_owned(), changes, ..self.clone() })
     }

@@ -204,10 +204,8 @@ impl SharedGenerator {
         } else {
             format!("the lease of node number {} ends at {} and could not be extended", lease.node, show_instant(self.bound_ms()))
         };
-        let since = match self.leased.as_ref().and_then(|leased| leased.status.load().trouble.clone()) {
-            Some((_, since_ms)) => format!(" since {}", show_instant(since_ms)),
-            None => String::new(),
-        };
+        let trouble = self.leased.as_ref().and_then(|leased| leased.status.load().trouble.clone());
+        let since = trouble.map_or_else(String::new, |(_, since_ms)| format!(" since {}", show_instant(since_ms)));
         let retry_after = why.retry_after();
         let ended = Error::new(ErrorKind::LeaseExhausted, format!("{how}{since}: {why}"));
         match retry_after {

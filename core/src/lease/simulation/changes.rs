@@ -72,7 +72,7 @@ fn nobody_waits_at_the_moment() {
     }
 }
 
-/// Whoever notices a fail-over keeps what the new server has, also if it has not read yet that the plan was cancelled.
+/// A holder that notices a fail-over keeps what the new server has, even if it has not read yet that the plan was cancelled.
 #[test]
 fn cancelled_plan_does_not_come_back_with_a_fail_over() {
     let mut store = SimStore::new(Kind::Promoted, false);

@@ -17,7 +17,7 @@ pub(super) struct Operator {
     random: fastrand::Rng,
     /// The write that comes next. If there is none, a page is read.
     swap: Option<Swap>,
-    /// What was read first, and the slots since then.
+    /// The first answer, and the slots since then.
     before: Option<Loaded>,
     slots: Vec<(u64, String)>,
     /// The error of its machine's clock.
