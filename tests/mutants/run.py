@@ -205,7 +205,7 @@ MUTANTS = [
     ),
     ("no cap when a bound is moved on", "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
     ("no floor", "(since_ms != 0).then(", "(since_ms == i64::MAX).then("),
-    ("a floor without W", "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),
+    ("a floor without W", "since_ms.saturating_add(reach_ms(window_ms, allowance_ms))", "since_ms"),
     (
         "an incarnation may be begun any time after it was looked for",
         "let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };",
