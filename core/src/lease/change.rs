@@ -211,7 +211,8 @@ mod tests {
         let mut after = store.clone();
         let error = run(change, &mut after, 9).map(|_| ()).expect_err("it is refused");
         let without = |store: &Loaded| {
-            store.meta.as_ref().map(|text| Meta::parse(text).unwrap()).map(|meta| (meta.eras().next.to_owned(), meta.layout.clone()))
+            let meta = store.meta.as_ref().map(|text| Meta::parse(text).expect("a record"));
+            meta.map(|meta| (meta.eras().next.to_owned(), meta.layout))
         };
         assert_eq!(without(&after), without(store), "nothing stays changed: {error}");
         error.kind()

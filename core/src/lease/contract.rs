@@ -145,7 +145,7 @@ impl Contract {
 
     /// The other use of a namespace, and the remedy; `None` if this lease can be taken there.
     pub fn mismatch(&self, meta: &Meta, now_ms: i64) -> Option<(String, String)> {
-        (!meta.era_of(&self.terms.purpose).is_some_and(|era| now_ms < era.until_ms)).then(|| self.terms.other_use(meta, now_ms))
+        meta.era_of(&self.terms.purpose).is_none_or(|era| now_ms >= era.until_ms).then(|| self.terms.other_use(meta, now_ms))
     }
 
     /// The command that lists the namespace.

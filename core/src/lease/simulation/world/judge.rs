@@ -105,7 +105,7 @@ impl World {
             let hurried = if tick_ms > renew_ms { self.measure_ms.div_ceil(tick_ms) } else { 0 };
             // One more renewal and one more attempt may begin in the time.
             // A start learns the era by its first call, and then reads the era's slots.
-            let each = if self.changes.is_some() { 6 } else { 4 };
+            let each = if self.changes.is_some() { 5 } else { 4 };
             let seeking = each * seekers * (renewals + 1);
             let most = if self.lively { leases * (renewals + 1 + hurried) + seeking } else { each * leases * (renewals + 1) + seeking };
             if process.calls > most {
