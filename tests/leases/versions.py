@@ -68,7 +68,7 @@ def roll(fleet, program, url, folder, ids):
         more, said = fleet[at].end(kill=random.random() < 0.3)
         assert more, f"a process minted nothing: {said}"
         # The end by SIGTERM is an error, too.
-        assert not re.search("LEASE_LOST|lease.lost|twice|error(?!.INTERRUPTED)", said), said
+        assert not re.search(r"LEASE_LOST|lease.lost|twice|error\[(?!INTERRUPTED)", said), said
         ids.append(more)
         fleet[at] = Minting(program, url, folder)
         time.sleep(LIFE_S / len(fleet))
