@@ -204,7 +204,7 @@ fn begin_all(store: &str, names: &[String], line: &str, json: bool, screen: &mut
 }
 
 fn nodes(arguments: &NodesArguments, screen: &mut Screen<'_>) -> Outcome {
-    let NodesArguments { store, namespace, json, accept, begin, all, watch, wide } = arguments;
+    let NodesArguments { store, namespace, json, accept, begin, all, watch, wide, change_layout, at, cancel } = arguments;
     if *all {
         return nodes::Namespaces::of(store)?.print(*json, screen).map(|()| DONE);
     }
@@ -215,8 +215,11 @@ fn nodes(arguments: &NodesArguments, screen: &mut Screen<'_>) -> Outcome {
         let why = format!("--namespace={} names several, which only --begin allows: name one", namespace.join(","));
         return Err(Error::new(ErrorKind::Spec, why).into());
     };
-    let mut namespace = nodes::Namespace::connect(store, name, *accept)?;
-    let accepted = accept.then(|| namespace.accept()).transpose()?;
+    let mut namespace = nodes::Namespace::connect(store, name, *accept || change_layout.is_some())?;
+    let done = match change_layout {
+        Some(layout) => Some(namespace.change_layout(layout, at.as_deref(), *cancel)?),
+        None => accept.then(|| namespace.accept()).transpose()?,
+    };
     let _interrupt = watch.then(Interrupt::listen);
     loop {
         let listing = namespace.list()?;
@@ -228,7 +231,7 @@ fn nodes(arguments: &NodesArguments, screen: &mut Screen<'_>) -> Outcome {
             (true, true) => screen.print(&format!("{}\n", listing.json()))?,
             (true, false) => screen.print(&format!("{:#}\n", listing.json()))?,
             (false, _) => {
-                screen.print(accepted.as_deref().unwrap_or_default())?;
+                screen.print(done.as_deref().unwrap_or_default())?;
                 listing.print(*wide, screen)?;
             }
         }

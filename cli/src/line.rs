@@ -129,10 +129,10 @@ pub(super) struct NodesArguments {
     /// List the namespaces and tags of the store instead
     ///
     /// Redis goes through all of its keys for that (SCAN).
-    #[arg(long, conflicts_with_all = ["namespace", "watch", "accept", "begin"])]
+    #[arg(long, conflicts_with_all = ["namespace", "watch", "accept", "begin", "change_layout"])]
     pub(super) all: bool,
     /// List again every two seconds, until Ctrl-C
-    #[arg(long, conflicts_with_all = ["accept", "begin"])]
+    #[arg(long, conflicts_with_all = ["accept", "begin", "change_layout"])]
     pub(super) watch: bool,
     /// Add the version of each record
     #[arg(long)]
@@ -158,6 +158,22 @@ pub(super) struct NodesArguments {
     /// A namespace that was begun before is refused, and the others are begun.
     #[arg(long, value_name = "SPEC", conflicts_with = "accept")]
     pub(super) begin: Option<String>,
+    /// Change the layout at a moment, without a duplicate and while processes run
+    ///
+    /// Processes with the old layout issue IDs until the moment, and processes with the new one from then on. A command
+    /// that was interrupted is continued by the same command. Programs of an older frazil stop when their lease ends.
+    ///
+    /// Fixed node numbers, disposable ones and SQL functions know no moment: stop those of the old layout before it.
+    #[arg(long, value_name = "LAYOUT", conflicts_with_all = ["accept", "begin"])]
+    pub(super) change_layout: Option<String>,
+    /// The moment of the change [default: as soon as all leases allow it]
+    ///
+    /// An instant is 2030-01-01, 2030-01-01T08:00:00Z or Unix milliseconds.
+    #[arg(long, value_name = "T", requires = "change_layout")]
+    pub(super) at: Option<String>,
+    /// Cancel the change to this layout, as long as no process has leased a number for it
+    #[arg(long, requires = "change_layout", conflicts_with = "at")]
+    pub(super) cancel: bool,
 }
 
 #[derive(Args)]

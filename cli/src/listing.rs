@@ -12,7 +12,7 @@ pub(super) struct Listing {
     store: String,
     namespace: String,
     /// The store's time (Unix ms), or this machine's if the store has no clock.
-    now_ms: i64,
+    pub(super) now_ms: i64,
     /// True if `now_ms` is the store's time.
     has_clock: bool,
     server: String,
@@ -61,13 +61,15 @@ impl Listing {
     pub(super) fn new(store: String, namespace: String, loaded: Loaded, machine_ms: i64) -> Self {
         let Loaded { meta, server, time_ms, mut slots, .. } = loaded;
         slots.sort_unstable();
+        let now_ms = time_ms.unwrap_or(machine_ms);
         let meta = meta.map(|text| {
-            let parsed = Meta::parse(&text).ok();
+            let parsed = Meta::parse(&text).ok().map(|meta| meta.at(now_ms));
             (text, parsed)
         });
+        let slots = meta.as_ref().and_then(|(_, meta)| Some(meta.as_ref()?.slots(&slots))).unwrap_or(slots);
         let purpose = meta.as_ref().and_then(|(_, meta)| Purpose::parse(&meta.as_ref()?.layout).ok());
         let rows = slots.into_iter().map(|(node, text)| SlotRow::new(node, text, purpose.as_ref())).collect();
-        Listing { store, namespace, now_ms: time_ms.unwrap_or(machine_ms), has_clock: time_ms.is_some(), server, meta, purpose, rows }
+        Listing { store, namespace, now_ms, has_clock: time_ms.is_some(), server, meta, purpose, rows }
     }
 
     /// The store's time (Unix ms), if it has a clock.
@@ -126,6 +128,7 @@ impl Listing {
                 "window_ms": meta.window_ms,
                 "allowance_ms": meta.allowance_ms,
                 "server": meta.server,
+                "change": meta.planned().map(|eras| json!({ "at": show_instant(eras.at_ms), "open": eras.is_open, "layout": eras.next })),
             }),
         });
         let known = self.purpose.is_some();
@@ -234,6 +237,10 @@ impl Listing {
                 let preset = PRESETS.iter().find(|preset| preset.layout == meta.layout);
                 let name = preset.map_or_else(String::new, |preset| format!("{}: ", preset.name));
                 facts.push(("layout", format!("{name}{}", plain(&meta.layout))));
+                facts.extend(meta.planned().map(|eras| {
+                    let what = if eras.is_open { "" } else { "not complete: " };
+                    ("change", plain(&format!("{what}at {} to {}", show_instant(eras.at_ms), eras.next)))
+                }));
                 let since = if meta.since_ms == 0 { "the beginning".to_owned() } else { show_instant(meta.since_ms) };
                 let (window, allowance) = (show_duration(meta.window_ms), show_duration(meta.allowance_ms));
                 facts.push(("incarnation", format!("{:016x} since {since}; window {window}, allowance {allowance}", meta.nonce)));

@@ -3,10 +3,10 @@
 use super::connection::Connection;
 use super::listing::Listing;
 use super::screen::{Screen, Stop, Table, plain};
-use frazil::admin::lease::{Contract, Meta, Overlap, accept, begin, first_wait, set_back};
+use frazil::admin::lease::{Change, Contract, Meta, Next, Overlap, accept, begin, first_wait, set_back};
 use frazil::admin::store::{Address, Loaded, Pages, Store, Swap, Swapped, Which};
-use frazil::admin::{NodeSource, check_namespace, plan, system_ms};
-use frazil::bindings::show_instant;
+use frazil::admin::{NodeSource, check_namespace, of_layout, plan, system_ms};
+use frazil::bindings::{parse_instant, show_instant};
 use frazil::{Error, ErrorKind, Result, Spec};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -133,6 +133,47 @@ impl<'a> Namespace<'a> {
             Some(swap) if self.swap(&swap)? => Ok("begun: the first process that starts does not wait\n".to_owned()),
             _ => Err(at(Error::new(ErrorKind::Conflict, "another process has just begun the namespace"))),
         }
+    }
+
+    /// Changes the layout, or cancels the change, and returns a text with the moment.
+    ///
+    /// # Errors
+    /// Those of the layout and of [`Change`]; `STORE_*`.
+    pub(super) fn change_layout(&mut self, layout: &str, at: Option<&str>, cancels: bool) -> Result<String> {
+        let context = self.context();
+        let change = Change { layout: of_layout(layout)?.0, at_ms: at.map(|at| parse_instant("at", at)).transpose()?, cancels };
+        for _ in 0..2 * ATTEMPTS {
+            let (before, loaded) = (self.connection.load(self.name, Which::One(0))?, self.all()?);
+            match change.step(&before, &loaded, system_ms(), fastrand::u64(..)).map_err(&context)? {
+                Next::Again => {}
+                // If the outcome is unknown, the same command reads it.
+                Next::Swap(swap) => drop(self.swap(&swap)?),
+                Next::Changed(0) => return Ok("the namespace has this layout\n".to_owned()),
+                Next::Changed(at_ms) => return Ok(format!("changed at {}\n", show_instant(at_ms))),
+                Next::Cancelled => return Ok("no change is planned any more: the namespace keeps its layout\n".to_owned()),
+                Next::Planned(at_ms, old, returns) => return self.planned(at_ms, &old, returns),
+            }
+        }
+        Err(context(Error::new(ErrorKind::Conflict, "other processes change the record: run the command again")))
+    }
+
+    /// Describes a planned change, and what has to be stopped before it.
+    fn planned(&mut self, at_ms: i64, old: &str, returns: bool) -> Result<String> {
+        let at = show_instant(at_ms);
+        let back = if returns { "the same command changes it back" } else { "it cannot be changed back: the old IDs are smaller" };
+        let mut text = format!(
+            "planned: IDs of the old layout end at {at}, and IDs of the new one begin then\n\
+             Until then, --cancel ends the plan. Afterwards {back}.\n\
+             Programs with the new layout wait for the moment when they open their generator.\n\
+             Stop before it what knows no moment: fixed node numbers, lease=disposable, and SQL functions of the old layout.\n"
+        );
+        for name in self.connection.store.as_mut().map_or_else(|| Ok(Vec::new()), |store| store.namespaces())? {
+            let meta = self.connection.load(&name, Which::One(0))?.meta.and_then(|text| Meta::parse(&text).ok());
+            if name != self.name && meta.is_some_and(|meta| meta.at(system_ms()).layout.starts_with(old)) {
+                let _ = writeln!(text, "The namespace {name} of the store has node numbers of the same layout: this does not change it.");
+            }
+        }
+        Ok(text)
     }
 
     /// Releases numbers that are held until long after the start of the incarnation, and returns a text with them.

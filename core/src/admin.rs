@@ -11,6 +11,7 @@ pub mod foreign {
 
 /// Leases and their records.
 pub mod lease {
+    pub use crate::lease::{Change, Next};
     pub use crate::lease::{Contract, Meta, Overlap, Purpose, Slot, Tenure, accept, begin, first_wait, newer_format, set_back};
 }
 

@@ -229,7 +229,7 @@ fn namespace_has_one_layout() {
     assert_eq!(kind, ErrorKind::LayoutMismatch, "disposable numbers and shared slots do not mix");
 }
 
-/// Follows the remedy of LAYOUT_MISMATCH exactly.
+/// Follows the remedy of LAYOUT_MISMATCH exactly. `tests/leases/test_layout_change.py` follows the one with a moment.
 #[test]
 fn layout_mismatch_ends_without_a_repeat() {
     let folder = Folder::new("follow");
@@ -250,6 +250,9 @@ fn layout_mismatch_ends_without_a_repeat() {
         let (kind, why) = refused(&new);
         assert_eq!(kind, ErrorKind::LayoutMismatch);
         assert!(why.contains("stop all processes") && why.contains("another namespace=NAME and after= the highest ID"), "{why}");
+        let has_command =
+            why.contains("run `frazil nodes ") && why.contains("which changes the layout while processes run; if it refuses, ");
+        assert_eq!(has_command, !new.contains("disposable"), "{why}");
         ids.extend(fleet(&format!("{new} namespace={name} after={}", ids.iter().max().unwrap())));
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), 12_000, "{name}");
     }

@@ -249,11 +249,20 @@ def test_conflict_names_both_openings():
 def test_layout_mismatch_has_the_new_layout_continue(tmp_path):
     store = f"store=file:{tmp_path}"
     ids = frazil.Snowflake(f"twitter {store} namespace=old")
-    highest = max(ids.batch(1000))
-    with refused(errors.LayoutMismatchError, "another namespace=NAME", "after= the highest ID"):
+    highest = ids.next()
+    with refused(
+        errors.LayoutMismatchError, "changes the layout while processes run", "another namespace=NAME", "after= the highest ID"
+    ) as raised:
         frazil.Snowflake(f"leaf {store} namespace=old")
-    ids.close()
-    assert frazil.Snowflake(f"leaf {store} namespace=new after={highest}").next() > highest
+    [command] = re.findall("`(frazil nodes [^`]*)`", str(raised.value))
+    said = subprocess.run([FRAZIL, *shlex.split(command)[1:]], capture_output=True, text=True, check=True).stdout
+    assert "IDs of the old layout end at" in said
+    new = frazil.Snowflake(f"leaf {store} namespace=old")
+    first = new.next()
+    with refused(errors.LayoutMismatchError, "the layout was changed, so start the program with the first one"):
+        while True:
+            highest = ids.next()
+    assert first > highest
 
 
 def test_lease_exhausted_leases_another_number(tmp_path):

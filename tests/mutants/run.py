@@ -205,8 +205,8 @@ MUTANTS = [
         "i64::MIN + i64::from(bound_tick == 0)",
     ),
     ("no cap when a bound is moved on", "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
-    ("no floor", "(self.since_ms != 0).then(", "(self.since_ms == i64::MAX).then("),
-    ("a floor without W", "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),
+    ("no floor", "(since_ms != 0).then(", "(since_ms == i64::MAX).then("),
+    ("a floor without W", "since_ms.saturating_add(reach_ms(window_ms, allowance_ms))", "since_ms"),
     (
         "an incarnation may be begun any time after it was looked for",
         "let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };",
@@ -258,7 +258,7 @@ MUTANTS = [
         "the longest window is not kept in the meta record",
         "            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));\n",
         (
-            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, clock: loaded.time_ms.is_some(), has_lost_writes: false });\n"
+            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, era, clock: loaded.time_ms.is_some(), has_lost_writes: false });\n"
             "            return Ok(None);\n"
         ),
     ),
@@ -266,6 +266,36 @@ MUTANTS = [
         "a new incarnation goes unnoticed",
         "            self.held.iter_mut().for_each(|held| held.shaken = true);\n",
         "",
+    ),
+    (
+        "a lease of the old layout is extended beyond the moment",
+        "self.terms.layout.last_tick().min(self.era().end_tick(&self.terms.layout).saturating_sub(1))",
+        "self.terms.layout.last_tick()",
+    ),
+    (
+        "a lease of the new layout begins before the moment",
+        ".max(floor).max(first_tick(layout, era.from_ms)) << bits",
+        ".max(floor) << bits",
+    ),
+    (
+        "numbers of the new layout are leased while its plan is closed",
+        "        if !era.is_open || self.held.is_none()",
+        "        if self.held.is_none()",
+    ),
+    (
+        "a change is cancelled although numbers of the new layout are leased",
+        "_ if has_later => Eras { is_open: true, ..eras },",
+        '_ if has_later => Eras { next: "", ..eras },',
+    ),
+    (
+        "a moment is moved although numbers of the new layout are leased",
+        "_ if has_later => Eras { is_open: true, ..eras },",
+        "_ if has_later => Eras { is_open: true, at_ms: eras.at_ms + 3 * meta.reach_ms(), ..eras },",
+    ),
+    (
+        "texts of the record return after a cancelled change",
+        "changed.text(draw)",
+        "changed.text(u64::from(changed.next.is_empty()))",
     ),
     ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
@@ -317,6 +347,54 @@ BEYOND_EXHAUSTIVE = (
 
 # Mutants with the tests that must fail.
 FOUND_BY_TESTS = [
+    (
+        "the moment of a change is not above the bounds",
+        "        at_ms = at_ms.max(end_ms);\n",
+        "        at_ms = at_ms.max(end_ms.min(0));\n",
+        "lease::simulation::changes",
+    ),
+    (
+        "the moment of a change is not above released numbers",
+        "        at_ms = at_ms.max(end_ms);\n",
+        '        at_ms = if text.starts_with("1 free") { at_ms } else { at_ms.max(end_ms) };\n',
+        "lease::change",
+    ),
+    (
+        "pages that were read before a plan was written count",
+        "if (&before.meta, &before.server) != (&loaded.meta, &loaded.server) {",
+        "if before.server != loaded.server {",
+        "lease::change",
+    ),
+    (
+        "a clock decides that a plan is a fact",
+        "meta.next().filter(|_| has_later(&meta))",
+        "meta.next().filter(|next| has_later(&meta) || next.eras().from_ms < loaded.time_ms.unwrap_or(machine_ms))",
+        "lease::",
+    ),
+    (
+        "the store confirms a lease of the new layout before the moment",
+        ".unwrap_or(i64::MIN)).max(era.from_ms);",
+        ".unwrap_or(i64::MIN));",
+        "lease::simulation::changes",
+    ),
+    (
+        "a plan may be written when its moment has passed",
+        "new.to_string(), latest_ms)))",
+        "new.to_string(), latest_ms.max(i64::MAX))))",
+        "lease::simulation::changes",
+    ),
+    (
+        "IDs of the new layout are not compared with those of the old one",
+        "time(old) == time(new) || new.min_id",
+        "time(old) != time(new) || new.min_id",
+        "lease::change",
+    ),
+    (
+        "a holder whose era is gone keeps its lease",
+        "ErrorKind::LayoutMismatch if self.held.is_some() => self.end_era(loaded),",
+        "ErrorKind::LayoutMismatch if self.held.is_some() && self.terms.disposable => self.end_era(loaded),",
+        "lease::simulation::changes",
+    ),
     (
         "a validity of counts is longer than its tick",
         "(rate - rate / MARGIN)",

@@ -142,7 +142,7 @@ fn health(listing: &Listing, name: &str, contract: &Contract, findings: &mut Che
     let (area, summary) = ("namespace", listing.summary());
     match listing.meta() {
         Some(meta) => {
-            if let Some((what, fix)) = contract.mismatch(&meta.layout, system_ms()) {
+            if let Some((what, fix)) = contract.mismatch(meta, listing.now_ms) {
                 return findings.bad(area, format!("{name}: LAYOUT_MISMATCH: {what}"), fix);
             }
         }

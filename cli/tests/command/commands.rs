@@ -585,6 +585,7 @@ fn doctor_finds_problems() {
     for (other, report) in [
         // `open` also refuses these, which differ in field names or in the kind of lease.
         ("layout='time:41@1ms worker:10 sequence:12 epoch:2025-01-01'", "and after= the highest ID of all that"),
+        ("layout='time:41@1ms worker:10 sequence:12 epoch:2025-01-01'", "--change-layout 'time:41@1ms worker:10"),
         ("standard lease=disposable", "and after= the highest ID of all that"),
         ("standard epoch=2026-01-01", "this layout cannot follow"),
     ] {

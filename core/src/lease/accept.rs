@@ -2,7 +2,7 @@
 
 use super::contract::{Contract, Purpose};
 use super::protocol::{BEGINNING_MS, Protocol};
-use super::record::{Meta, Slot, Tenure};
+use super::record::{ERA_KEYS, Meta, Slot, Tenure};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_store::{Key, LEAVE, Loaded, Swap};
 use std::time::Duration;
@@ -64,15 +64,21 @@ pub struct SetBack {
 /// Each number is released with the floor as its bound, and with a version that its holder takes for a loss. IDs with later stamps that
 /// were issued under the number may be issued again when their time comes. So only an operator can decide this.
 pub fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
-    let (Ok(Purpose { layout, .. }), Some(floor_ms)) = (Purpose::parse(&meta.layout), meta.begins_ms()) else { return Vec::new() };
+    std::iter::once(meta.clone()).chain(meta.next()).flat_map(|era| set_back_in(&era, meta, loaded)).collect()
+}
+
+/// Those of an era, which is that of the record or the next one.
+fn set_back_in(era: &Meta, meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
+    let (Ok(Purpose { layout, .. }), Some(floor_ms)) = (Purpose::parse(&era.layout), meta.begins_ms()) else { return Vec::new() };
     let Ok(floor) = layout.tick_of(floor_ms) else { return Vec::new() };
     let bits = layout.sequence().bits();
-    let far = loaded.slots.iter().filter_map(|(node, text)| {
-        let slot = Slot::parse(*node, text).ok().filter(|slot| slot.tenure != Tenure::Count && slot.bound >> bits > floor)?;
+    let far = era.slots(&loaded.slots).into_iter().filter_map(|(node, text)| {
+        let slot = Slot::parse(node, &text).ok().filter(|slot| slot.tenure != Tenure::Count && slot.bound >> bits > floor)?;
         let end_ms = layout.stamp_end_ms(slot.bound);
         let back = Slot { tenure: Tenure::Free, version: slot.version + 1, bound: floor << bits | layout.sequence().max(), ..slot };
-        let swap = Swap::at_any_time(Some(meta.to_string()), loaded.server.clone(), Key::Slot(*node), Some(text.clone()), back.to_string());
-        Some(SetBack { node: *node, holder: back.holder, end_ms, swap })
+        let key = Key::Slot(era.eras().number * ERA_KEYS + node);
+        let swap = Swap::at_any_time(Some(meta.to_string()), loaded.server.clone(), key, Some(text), back.to_string());
+        Some(SetBack { node, holder: back.holder, end_ms, swap })
     });
     far.collect()
 }

@@ -2,7 +2,7 @@
 
 use super::candidates::Candidates;
 use super::protocol::{DISPOSABLE, Terms};
-use super::record::CLOCK_ERROR_MS;
+use super::record::{CLOCK_ERROR_MS, Meta};
 use crate::generator::policy::{Policies, Reaction};
 use crate::id::layout::Layout;
 use frazil_base::error::{Error, ErrorKind, Result};
@@ -143,9 +143,9 @@ impl Contract {
         self.terms.acceptance()
     }
 
-    /// The other purpose of a namespace, and the remedy; `None` if this lease can be taken there.
-    pub fn mismatch(&self, theirs: &str, now_ms: i64) -> Option<(String, String)> {
-        self.terms.mismatch(theirs, now_ms)
+    /// The other use of a namespace, and the remedy; `None` if this lease can be taken there.
+    pub fn mismatch(&self, meta: &Meta, now_ms: i64) -> Option<(String, String)> {
+        meta.era_of(&self.terms.purpose).is_none_or(|era| now_ms >= era.until_ms).then(|| self.terms.other_use(meta, now_ms))
     }
 
     /// The command that lists the namespace.

@@ -9,7 +9,7 @@
 //! - `lease_task` is one lease. There the protocol, the generator (`shared`, `status`) and the waiting calls (`visit`) meet. `tasks` is the
 //!   other work of the thread, which fetches the ranges of tags.
 //! - `environment` has the parts that a simulation replaces: clocks, random numbers, threads. `root` holds the workers of this process.
-//! - `accept` is an operator's remedy after a store was replaced.
+//! - `accept` is an operator's remedy after a store was replaced, and `change` an operator's change of the layout.
 //!
 //! A fork: the child notices it by the generator's mark, and `shared` has a worker of the child lease another number (`root`, `workers`).
 //! The files `copy.rs` are for the simulation, which copies running processes.
@@ -17,6 +17,7 @@
 mod accept;
 mod calls;
 mod candidates;
+mod change;
 mod connection;
 mod contract;
 mod environment;
@@ -36,6 +37,7 @@ mod worker;
 mod workers;
 
 pub use accept::{accept, begin, first_wait, set_back};
+pub use change::{Change, Next};
 pub(crate) use connection::Connection;
 pub use contract::Contract;
 pub use contract::Purpose;

@@ -38,19 +38,22 @@
 //! | incarnation | the store's life since it was begun, or last lost writes: nonce, server, `since` |
 //! | since | the store's time before which the incarnation was begun, later than all lost writes; 0: none were lost |
 //! | cap | a bound is confirmed no further ahead of the store's clock than W + A |
+//! | era | the stamps of one layout of the namespace, and the keys of its slots ([`era`]) |
 //! | floor | since + W + A + e: above all bounds that may be forgotten; no slot is taken before it |
 //! | shaken | of a lease: confirmed in an incarnation before the present one |
 //! | disposable | of a number: it is never leased again, so its lease has no end; one slot counts the spent ones |
 //!
 //! This file has the states, and calls the other files. [`slot`] takes, extends and confirms one
 //! slot. [`incarnation`] has the store's identity, floor and cap. [`draw`] and [`choice`] find a
-//! number. [`clocks`] compares clocks. [`loss`] ends a lease whose record is gone.
+//! number. [`clocks`] compares clocks. [`loss`] ends a lease whose record is gone. [`era`] is the
+//! change of a layout.
 
 mod choice;
 mod clocks;
 #[cfg(all(test, not(loom)))]
 mod digest_tests;
 mod draw;
+mod era;
 mod incarnation;
 mod loss;
 mod mismatch;
@@ -66,7 +69,7 @@ use choice::LivenessCheck;
 use clocks::Survey;
 use draw::Look;
 use frazil_base::error::{Error, ErrorKind, Result};
-use frazil_store::{Key, Loaded, Swap, Swapped, Turns, Which};
+use frazil_store::{Loaded, Swap, Swapped, Turns, Which};
 use incarnation::Incarnation;
 use slot::{Extending, Held, Taking};
 use std::sync::Arc;
@@ -257,8 +260,9 @@ impl Protocol {
 
     /// Makes the next renewal due now, because a caller waits for it.
     pub(crate) fn hurry(&mut self) {
+        let is_last = self.terms.disposable || self.is_last();
         match &mut self.state {
-            State::Hold { due } if !self.terms.disposable => *due = 0,
+            State::Hold { due } if !is_last => *due = 0,
             _ => {}
         }
     }
@@ -285,7 +289,7 @@ impl Protocol {
             bound: next.max(held.grant.first).saturating_sub(1),
             holder: self.name.to_string(),
         };
-        self.state = State::Release(Arc::new(incarnation.swap(Key::Slot(held.grant.node), held.text, slot.to_string())));
+        self.state = State::Release(Arc::new(incarnation.swap(held.grant.node, held.text, slot.to_string())));
     }
 
     /// The next step.
@@ -302,13 +306,13 @@ impl Protocol {
         self.asked = now.tick;
         match &self.state {
             State::Idle | State::Hold { .. } => Do::Rest(u64::MAX),
-            State::Seek => Do::Load(self.which()),
-            State::Survey(survey) => Do::Load(survey.which()),
-            State::Confirm(taking) => Do::Load(Which::One(match (taking, &self.held) {
+            State::Seek => Do::Load(self.era().load(self.which())),
+            State::Survey(survey) => Do::Load(self.era().load(survey.which())),
+            State::Confirm(taking) => Do::Load(self.era().load(Which::One(match (taking, &self.held) {
                 (Some(taking), _) => taking.key,
                 (None, Some(held)) => held.grant.node,
                 (None, None) => unreachable!("only what is held or being taken is confirmed"),
-            })),
+            }))),
             State::Establish(swap) => Do::Swap(Arc::clone(swap)),
             State::Release(swap) => Do::Release(Arc::clone(swap)),
             State::Take(taking) => Do::Swap(Arc::clone(&taking.swap)),
@@ -327,7 +331,7 @@ impl Protocol {
         match (state, reply) {
             (State::Release(_), _) => {}
             (state, Err(error)) => self.unknown(state, error, now),
-            (state, Ok(Reply::Loaded(loaded))) => self.loaded(state, &loaded, now),
+            (state, Ok(Reply::Loaded(loaded))) => self.loaded(state, loaded, now),
             (state, Ok(Reply::Swapped(swapped))) => self.swapped(state, swapped, now),
             (_, Ok(Reply::Noted)) => unreachable!("a holder writes no notes"),
         }
@@ -359,11 +363,19 @@ impl Protocol {
         };
     }
 
-    fn loaded(&mut self, state: State, loaded: &Loaded, now: Now) {
+    fn loaded(&mut self, state: State, mut loaded: Loaded, now: Now) {
+        let keys = self.era().keys;
+        self.select(&mut loaded);
+        let loaded = &loaded;
         // This precedes `establish`, which may return early, because a lease whose record is replaced ends at once.
         let state = if self.is_replaced(loaded) { self.lose(loaded, now) } else { state };
         self.look_for_lost_writes(&state, loaded);
         match self.establish(loaded, self.terms.layout.tick_start_ms(now.tick)) {
+            Ok(None) if self.era().keys != keys => {
+                // The slots that were read are of another era.
+                (self.look, self.watch, self.state) = (None, None, State::Seek);
+                return;
+            }
             Ok(None) => {}
             Ok(Some(swap)) => {
                 // A slot that was being taken is dropped, because it belongs to the previous incarnation.
@@ -371,9 +383,14 @@ impl Protocol {
                 return;
             }
             Err(error) => {
-                let state = if self.is_forgotten(&state, loaded, &error) { self.lose(loaded, now) } else { state };
-                self.trouble = Some(error);
-                self.rest(now, self.terms.renew_ms);
+                let state = match error.kind() {
+                    ErrorKind::LayoutMismatch if self.held.is_some() => self.end_era(loaded),
+                    _ if self.is_forgotten(&state, loaded, &error) => self.lose(loaded, now),
+                    _ => state,
+                };
+                self.rest(now, error.retry_after_ms().unwrap_or(u64::MAX).min(self.terms.renew_ms));
+                let is_wait = error.kind() == ErrorKind::WouldBlock;
+                *(if is_wait { &mut self.awaits } else { &mut self.trouble }) = Some(error);
                 self.state = match state {
                     State::Confirm(taking) => State::Confirm(taking),
                     _ => self.reread(),

@@ -194,7 +194,8 @@ impl SharedGenerator {
 
     /// The error of a call that found the lease used up. `why` is the reason why the lease could not be extended.
     fn used_up(&self, error: Error, why: Error) -> Error {
-        if error.kind() != ErrorKind::LeaseExhausted || matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed) {
+        let is_better = matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed | ErrorKind::LayoutMismatch);
+        if is_better || error.kind() != ErrorKind::LeaseExhausted {
             return why;
         }
         let lease = self.generator.lease.get();
@@ -203,10 +204,8 @@ impl SharedGenerator {
         } else {
             format!("the lease of node number {} ends at {} and could not be extended", lease.node, show_instant(self.bound_ms()))
         };
-        let since = match self.leased.as_ref().and_then(|leased| leased.status.load().trouble.clone()) {
-            Some((_, since_ms)) => format!(" since {}", show_instant(since_ms)),
-            None => String::new(),
-        };
+        let trouble = self.leased.as_ref().and_then(|leased| leased.status.load().trouble.clone());
+        let since = trouble.map_or_else(String::new, |(_, since_ms)| format!(" since {}", show_instant(since_ms)));
         let retry_after = why.retry_after();
         let ended = Error::new(ErrorKind::LeaseExhausted, format!("{how}{since}: {why}"));
         match retry_after {
@@ -275,7 +274,7 @@ impl SharedGenerator {
     fn stillness(&self, leased: &Leased) -> Option<Error> {
         let Terms { window_ms, renew_ms, disposable, .. } = *leased.contract.terms;
         let left_ms = self.bound_ms() - self.generator.unix_ms();
-        let is_still = !self.manual_clock && !disposable && left_ms < (window_ms - 2 * renew_ms) as i64;
+        let is_still = !self.manual_clock && !disposable && !leased.status.load().is_last && left_ms < (window_ms - 2 * renew_ms) as i64;
         is_still.then(|| {
             let (address, namespace) = (&leased.contract.address, &leased.contract.namespace);
             let why = format!("store={address} namespace={namespace}: the call that extends the lease has not returned");

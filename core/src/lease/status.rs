@@ -10,6 +10,8 @@ pub(crate) struct Status {
     /// The failure of the last attempt, and the time since which attempts fail (Unix ms).
     pub(crate) trouble: Option<(Error, i64)>,
     pub(crate) counts: LeaseCounts,
+    /// True if the bound is the last one of the layout's era, and is not moved any more.
+    pub(crate) is_last: bool,
 }
 
 /// The worker's counts of a lease.

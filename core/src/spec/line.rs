@@ -72,14 +72,14 @@ impl fmt::Display for Line<'_> {
             // Node fields keep their given order, before the other keys.
             _ => KEYS.iter().position(|name| *name == key).map_or(2, |place| place + 1),
         };
-        let mut pairs: Vec<_> = pairs.iter().collect();
-        pairs.sort_by_key(|(key, _)| place(key));
         let mut rest = String::new();
-        for (key, value) in pairs.into_iter().rev() {
-            let shown = shown_value(key, value);
-            // The parser refuses a bare URL that seems to continue after the space.
-            let is_bare = is_plain(&shown) && !seems_to_continue(&shown, key, &rest);
-            rest = format!(" {key}={}{rest}", if is_bare { shown } else { quoted(&shown, *quote) });
+        for last in (0..=KEYS.len()).rev() {
+            for (key, value) in pairs.iter().rev().filter(|(key, _)| place(key) == last) {
+                let shown = shown_value(key, value);
+                // The parser refuses a bare URL that seems to continue after the space.
+                let is_bare = is_plain(&shown) && !seems_to_continue(&shown, key, &rest);
+                rest = format!(" {key}={}{rest}", if is_bare { shown } else { quoted(&shown, *quote) });
+            }
         }
         f.write_str(if first.is_empty() { rest.trim_start() } else { &rest })
     }

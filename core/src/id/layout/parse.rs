@@ -74,9 +74,9 @@ impl FromStr for Layout {
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "time:{}@{}", self.0.time_bits, time::show_duration(self.0.tick_ms))?;
-        let mut fields: Vec<&Field> = self.0.node_fields.iter().chain([&self.0.sequence]).collect();
-        fields.sort_by_key(|field| std::cmp::Reverse(field.shift));
-        for field in fields {
+        let Inner { node_fields, sequence, .. } = &*self.0;
+        let (before, after) = node_fields.split_at(node_fields.partition_point(|field| field.shift > sequence.shift));
+        for field in before.iter().chain([sequence]).chain(after) {
             write!(f, " {}:{}", field.name, field.bits)?;
         }
         write!(f, " epoch:{}", time::show_epoch(self.0.epoch_ms))

@@ -55,7 +55,7 @@ impl LeaseTask {
                 let clock = if manual { Clock::manual() } else { process.environment.clock() };
                 let seen = if manual { 0 } else { layout.tick_of(process.environment.unix_ms()).unwrap_or(0) };
                 let (generator, owner) = Generator::leased(layout.clone(), self.contract.policies, clock, lease, seen, process.mark);
-                let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None, counts: self.counts });
+                let status = ArcSwap::from_pointee(Status { left: grant.left, counts: self.counts, ..Status::default() });
                 let workers = Arc::clone(&process.workers);
                 let leased = Leased { contract: Arc::clone(&self.contract), status, workers, task: self.number.into() };
                 let shared = Arc::new(SharedGenerator::new(generator, manual, Arc::clone(&self.contract.spec), Some(leased)));

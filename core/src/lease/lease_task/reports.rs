@@ -47,8 +47,8 @@ impl LeaseTask {
         let error = self.protocol.trouble()?;
         let text = error.to_string();
         let (address, namespace) = (&self.contract.address, &self.contract.namespace);
-        // Errors of the store's client name the store, and those of the protocol do not.
-        if text.starts_with("store=") || text.contains(&address.to_string()) {
+        // Errors of the store's client name the store, and those of the protocol do not, except in a command.
+        if text.starts_with("store=") || error.kind() != ErrorKind::LayoutMismatch && text.contains(&address.to_string()) {
             return Some(error.clone());
         }
         Some(error.clone().named(&format!("store={address} namespace={namespace}")))
@@ -124,9 +124,9 @@ impl LeaseTask {
         let trouble = trouble.map(|error| (error.clone(), since_ms));
         let left = self.protocol.grant().map_or(before.left, |grant| grant.left);
         self.log_trouble(shared, &before, trouble.as_ref());
-        let counts = self.counts;
-        if before.trouble != trouble || before.left != left || before.counts != counts {
-            leased.status.store(Arc::new(Status { left, trouble, counts }));
+        let (counts, is_last) = (self.counts, self.protocol.is_last());
+        if before.trouble != trouble || before.left != left || before.counts != counts || before.is_last != is_last {
+            leased.status.store(Arc::new(Status { left, trouble, counts, is_last }));
         }
     }
 

@@ -8,7 +8,7 @@
 //! other had begun. A process that knows neither cannot notice this. It may take a slot before the
 //! others have looked.
 
-use super::super::record::Meta;
+use super::super::record::{Era, Meta, floor_ms};
 use super::{BEGINNING_MS, Protocol};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::time::{show_duration, show_instant};
@@ -19,6 +19,8 @@ use frazil_store::{Key, Loaded, Swap};
 pub(super) struct Incarnation {
     pub(super) text: String,
     pub(super) meta: Meta,
+    /// The holder's era.
+    pub(super) era: Era,
     /// True if the store has a clock.
     pub(super) clock: bool,
     /// True once a record was missing that had been confirmed in this incarnation.
@@ -46,8 +48,9 @@ impl Protocol {
             return Ok(Some(self.begin(loaded, None, since_ms)));
         };
         let meta = Meta::parse(text)?;
-        if let Some((what, remedy)) = self.terms.mismatch(&meta.layout, now_ms) {
-            return Err(Error::new(ErrorKind::LayoutMismatch, format!("{what}: {remedy}")));
+        // If a lease's era is gone, the store may have lost writes, which comes first.
+        if self.held.is_none() && meta.era_of(&self.terms.purpose).is_none() {
+            return Err(self.terms.mismatch(&meta, now_ms));
         }
         let anew = self.incarnation.as_ref().is_some_and(|known| known.meta.identity() != meta.identity());
         let went_back = !anew && self.incarnation.as_ref().is_some_and(|known| known.has_lost_writes);
@@ -72,6 +75,7 @@ impl Protocol {
                 _ => {}
             }
         }
+        let era = self.era_in(&meta, now_ms)?;
         let longest = self.longest(Some(&meta));
         if longest != (meta.window_ms, meta.allowance_ms) {
             let longer = Meta { window_ms: longest.0, allowance_ms: longest.1, ..meta };
@@ -84,7 +88,7 @@ impl Protocol {
             self.held.iter_mut().for_each(|held| held.shaken = true);
         }
         self.begun = None;
-        self.incarnation = Some(Incarnation { text: text.clone(), meta, clock: loaded.time_ms.is_some(), has_lost_writes: false });
+        self.incarnation = Some(Incarnation { text: text.clone(), meta, era, clock: loaded.time_ms.is_some(), has_lost_writes: false });
         Ok(None)
     }
 
@@ -92,7 +96,13 @@ impl Protocol {
     fn begin(&mut self, loaded: &Loaded, old: Option<&Meta>, since_ms: i64) -> Swap {
         let (window_ms, allowance_ms) = self.longest(old);
         let nonce = self.random.u64(..);
-        let meta = Meta { nonce, server: loaded.server.clone(), since_ms, window_ms, allowance_ms, layout: self.terms.purpose.clone() };
+        let known = old.or(self.incarnation.as_ref().map(|known| &known.meta));
+        let (layout, changes) = known.map_or((&*self.terms.purpose, ""), |meta| (&meta.layout, &meta.changes));
+        // What the store has is kept. A plan that only this holder knows may have been cancelled, unless the holder leases in its era.
+        let is_kept = old.is_some() || known.is_none_or(|meta| meta.layout != self.terms.purpose);
+        let changes = if is_kept { changes } else { changes.split_inclusive(" next=").next().unwrap_or_default() };
+        let (layout, changes, server) = (layout.to_owned(), changes.to_owned(), loaded.server.clone());
+        let meta = Meta { nonce, server, since_ms, window_ms, allowance_ms, layout, changes };
         let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };
         let swap = Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), meta.to_string(), latest_ms);
         self.begun = Some(Box::new(meta));
@@ -130,14 +140,15 @@ impl Protocol {
         }
         // The floors of this incarnation, and of one that began now.
         let (window_ms, allowance_ms) = self.longest(Some(meta));
-        let floor_ms = |since_ms| Meta { since_ms, window_ms, allowance_ms, ..meta.clone() }.begins_ms().unwrap_or(i64::MIN);
+        let floor_ms = |since_ms| floor_ms(since_ms, window_ms, allowance_ms).unwrap_or(i64::MIN);
         let between = floor_ms(meta.since_ms)..floor_ms(time_ms + BEGINNING_MS);
         meta.since_ms > known.meta.since_ms && !between.contains(&self.end_ms(self.highest))
     }
 
     /// The last tick of a window that begins at `tick`.
     pub(super) fn bound_tick(&self, tick: u64) -> u64 {
-        (tick + self.terms.layout.ticks(self.terms.window_ms).max(1)).min(self.terms.layout.last_tick())
+        let last_tick = self.terms.layout.last_tick().min(self.era().end_tick(&self.terms.layout).saturating_sub(1));
+        (tick + self.terms.layout.ticks(self.terms.window_ms).max(1)).min(last_tick)
     }
 
     /// W for the cap: in ticks, and with the whole of the bound's own tick.
@@ -163,7 +174,9 @@ impl Protocol {
 }
 
 impl Incarnation {
-    pub(super) fn swap(&self, key: Key, old: Option<String>, new: String) -> Swap {
+    /// A write of a slot.
+    pub(super) fn swap(&self, node: u64, old: Option<String>, new: String) -> Swap {
+        let key = Key::Slot(self.era.keys + node);
         Swap::at_any_time(Some(self.text.clone()), self.meta.server.clone(), key, old, new)
     }
 }

@@ -99,7 +99,7 @@ impl Protocol {
         self.state = State::Seek;
     }
 
-    fn end(&mut self, held: Held, by: Option<Slot>, orderly: bool) {
+    pub(super) fn end(&mut self, held: Held, by: Option<Slot>, orderly: bool) {
         let (layout, grant) = (&self.terms.layout, held.grant);
         // The next process's IDs may begin earlier, by its lag and the error of its clock.
         let early = self.terms.lag_ticks + layout.ticks(CLOCK_ERROR_MS as u64);

@@ -40,12 +40,12 @@
 //! - Both copies renew in the same tick, so they send the same record, and one of them gets no
 //!   answer. It then takes the other's write for its own, and both continue up to that bound.
 
-use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
+use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure, first_tick};
 use super::incarnation::changed;
 use super::{BEGINNING_MS, Grant, Now, PARTS, Protocol, State};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::time::show_instant;
-use frazil_store::{Key, LEAVE, Loaded, Swap};
+use frazil_store::{LEAVE, Loaded, Swap};
 use std::sync::Arc;
 
 /// The bound of a disposable number, which is never used again.
@@ -124,11 +124,15 @@ impl Protocol {
             );
             return Err(Error::new(ErrorKind::ClockSkew, why));
         }
-        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor) << bits;
+        let era = incarnation.era;
+        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor).max(first_tick(layout, era.from_ms)) << bits;
         // The first stamp is above those that this process issued under another number, so that its IDs keep increasing.
         let own = if now.next == 0 { 0 } else { (((now.next - 1) >> bits) + 1) << bits };
         let first = begin.max(old.map_or(0, |(slot, _)| slot.bound + 1)).max(own);
         let bound_tick = self.bound_tick(now.tick.max(first >> bits));
+        if first >> bits >= era.end_tick(layout) {
+            return Err(self.terms.mismatch(&incarnation.meta, i64::MAX));
+        }
         if first >> bits > layout.last_tick() {
             let why = "the lease would begin after the layout's last tick";
             return Err(Error::new(ErrorKind::LayoutExpired, why));
@@ -141,10 +145,10 @@ impl Protocol {
         let token = self.random.u64(..);
         let version = version_after(old.map(|(slot, _)| slot), &mut self.random);
         let record = Slot { tenure: Tenure::Held, token, version, bound, holder: self.name.to_string() };
-        let mut swap = incarnation.swap(Key::Slot(node), old.map(|(_, text)| text.to_owned()), record.to_string());
+        let mut swap = incarnation.swap(node, old.map(|(_, text)| text.to_owned()), record.to_string());
         // Nothing is confirmed before the floor. So if this incarnation is lost too, an owner that
         // continues from a record before both losses has no successor yet (see `extension`).
-        swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN));
+        swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN)).max(era.from_ms);
         Ok(Taking { swap: Arc::new(swap), key: node, grant: Grant { node, token, first, bound, left: None } })
     }
 
@@ -164,7 +168,7 @@ impl Protocol {
         let token = self.random.u64(..);
         let version = version_after(old.as_ref().map(|(slot, _)| slot), &mut self.random);
         let record = Slot { tenure: Tenure::Count, token, version, bound: spent + 1, holder: self.name.to_string() };
-        let swap = incarnation.swap(Key::Slot(key), old.map(|(_, text)| text.clone()), record.to_string());
+        let swap = incarnation.swap(key, old.map(|(_, text)| text.clone()), record.to_string());
         let first = now.tick.saturating_sub(self.terms.lag_ticks) << self.terms.layout.sequence().bits();
         let node = self.terms.candidates.nth(spent);
         let grant = Grant { node, token, first, bound: UNBOUNDED, left: Some(candidates - spent - 1) };
@@ -195,11 +199,16 @@ impl Protocol {
     /// together.
     fn next_renewal(&self, now: Now) -> u64 {
         let due = now.mono_ms + self.terms.renew_ms;
-        due - due % (self.terms.renew_ms / PARTS)
+        // The end of an era is noticed at once.
+        let left_ms = self.era().until_ms.saturating_sub(self.terms.layout.tick_start_ms(now.tick));
+        (due - due % (self.terms.renew_ms / PARTS)).min(now.mono_ms.saturating_add(u64::try_from(left_ms).unwrap_or(0)))
     }
 
     /// Returns the first state of a renewal: the extension, or a survey before it.
     pub(super) fn renewal(&self, now: Now) -> State {
+        if now.tick >= self.era().end_tick(&self.terms.layout) {
+            return State::Confirm(None);
+        }
         if self.clock_jumped(now) { State::Survey(Box::default()) } else { self.extension(now) }
     }
 
@@ -213,7 +222,7 @@ impl Protocol {
         let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };
         let record =
             Slot { tenure: Tenure::Held, token: held.grant.token, version: held.version + 1, bound, holder: self.name.to_string() };
-        let mut swap = incarnation.swap(Key::Slot(held.grant.node), held.text.clone(), record.to_string());
+        let mut swap = incarnation.swap(held.grant.node, held.text.clone(), record.to_string());
         swap.earliest_ms = cap_ms;
         if held.shaken {
             let floor_ms = incarnation.meta.begins_ms().unwrap_or(i64::MAX);
@@ -278,7 +287,7 @@ impl Protocol {
 mod tests {
     use super::super::{Do, Reply, Terms};
     use super::*;
-    use frazil_store::Swapped;
+    use frazil_store::{Key, Swapped};
 
     /// A record may hold any number, and a lease begins and continues from this one.
     #[test]

@@ -35,7 +35,7 @@ fn drive_ahead(protocol: &mut Protocol, store: &mut SimStore, at: u64, until: u6
 }
 
 /// Makes a step on a machine whose clock is wrong.
-fn drive_with_clock_error(
+pub(super) fn drive_with_clock_error(
     protocol: &mut Protocol,
     store: &mut SimStore,
     mut at: u64,

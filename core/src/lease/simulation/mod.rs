@@ -9,7 +9,7 @@
 //! number issued, no two are the same. *Liveness*: every process finds a lease again, without
 //! calling the store all the time.
 //!
-//! `cases` and `directed` are events step by step, of whole processes and of the protocol alone. In
+//! `changes` changes the layout. `cases` and `directed` are events step by step, of whole processes and of the protocol alone. In
 //! `restored` the store goes back to an earlier state with the same identity. `starts` counts the
 //! cost of starts in large namespaces.
 //!
@@ -25,6 +25,7 @@
 #![cfg(not(loom))]
 
 mod cases;
+mod changes;
 mod clocks;
 mod directed;
 mod exhaustive;
@@ -42,7 +43,7 @@ use reach::Reached;
 use std::sync::atomic::{AtomicU64, Ordering};
 use world::{Outcome, World};
 
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 750;
 /// The number of seeds that are run twice.
 const TWICE: u64 = 40;
 
@@ -50,9 +51,14 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
+/// Every third run changes its layout.
+fn world_of(seed: u64, log: bool) -> World {
+    if seed % 3 == 2 { World::with_changes(seed, log) } else { World::new(seed, log) }
+}
+
 /// A run of a seed, with no more faults than `most_faults`, and its log.
 fn run(seed: u64, lively: bool, most_faults: u64) -> (Result<Outcome, String>, String) {
-    let mut world = World::new(seed, true);
+    let mut world = world_of(seed, true);
     world.most_faults = most_faults;
     let outcome = world.run(lively);
     (outcome, world.log())
@@ -101,7 +107,7 @@ fn no_stamp_is_minted_twice() {
         return;
     }
     let seeds = number("FRAZIL_SEEDS").unwrap_or(SEEDS);
-    let next = AtomicU64::new(0);
+    let next = AtomicU64::new(number("FRAZIL_FIRST_SEED").unwrap_or(0));
     let work = || {
         let mut total = Total::default();
         loop {
@@ -109,7 +115,7 @@ fn no_stamp_is_minted_twice() {
             if seed >= seeds {
                 return total;
             }
-            match World::new(seed, false).run(lively) {
+            match world_of(seed, false).run(lively) {
                 Ok(outcome) => total.add(&outcome),
                 Err(why) => {
                     next.store(seeds, Ordering::Relaxed);
@@ -127,9 +133,9 @@ fn no_stamp_is_minted_twice() {
         }
     });
     println!("{}", total.reached.table(seeds));
-    let [stamps, leases, reclaimed, copies, judged, faults] = total.counts;
+    let [stamps, leases, reclaimed, copies, judged, faults, planned, cancelled] = total.counts;
     println!(
-        "{seeds} seeds: {stamps} stamps under {leases} leases, {faults} faults, {reclaimed} slots written anew after a loss, {copies} copies of machines, {judged} runs judged for liveness"
+        "{seeds} seeds: {stamps} stamps under {leases} leases, {faults} faults, {reclaimed} slots written anew after a loss, {copies} copies of machines, {planned} changes of the layout planned, {cancelled} cancelled, {judged} runs judged for liveness"
     );
     let missing = if lively { total.reached.missing(seeds) } else { Vec::new() };
     assert!(missing.is_empty(), "harness: {seeds} seeds reach too rarely: {}", missing.join("; "));
@@ -138,14 +144,15 @@ fn no_stamp_is_minted_twice() {
 /// The sums of many runs.
 #[derive(Default)]
 struct Total {
-    /// Stamps, leases, slots written anew, copies, runs judged for liveness, faults.
-    counts: [u64; 6],
+    /// Stamps, leases, slots written anew, copies, runs judged for liveness, faults, changes planned, changes cancelled.
+    counts: [u64; 8],
     reached: Reached,
 }
 
 impl Total {
     fn add(&mut self, run: &Outcome) {
-        let counts = [run.stamps, run.leases as u64, run.reclaimed, run.copies, u64::from(run.lively), run.faults];
+        let (planned, cancelled) = run.changes;
+        let counts = [run.stamps, run.leases as u64, run.reclaimed, run.copies, u64::from(run.lively), run.faults, planned, cancelled];
         self.add_all(Total { counts, reached: run.reached });
     }
 

@@ -4,8 +4,10 @@
 mod begin;
 mod faults;
 mod judge;
+mod operator;
 
 pub(super) use judge::overlaps;
+use operator::Changes;
 
 use super::super::calls::StoreCall;
 use super::super::contract::{Contract, Times};
@@ -40,6 +42,7 @@ const REFUSALS: &[ErrorKind] = &[
     ErrorKind::LeaseExhausted,
     ErrorKind::Closed,
     ErrorKind::StoreUnreachable,
+    ErrorKind::LayoutMismatch,
 ];
 
 enum Event {
@@ -61,6 +64,13 @@ enum Event {
         reply: Result<Reply, Error>,
     },
     Fault,
+    /// A new command that changes the layout, and the next step of one.
+    Command,
+    Operate(usize),
+    /// A late write of a command.
+    Late(Box<Swap>),
+    /// The process is replaced by one with another layout.
+    Roll(usize),
     /// The next part of a story.
     Turn(Turn),
     /// The store answers again.
@@ -106,6 +116,8 @@ pub(super) struct Outcome {
     pub(super) reclaimed: u64,
     /// The number of copies of machines that were noticed.
     pub(super) copies: u64,
+    /// The numbers of changes of the layout that were planned, and that were cancelled.
+    pub(super) changes: (u64, u64),
     /// True if the run could be judged for liveness.
     pub(super) lively: bool,
     /// The number of faults.
@@ -148,6 +160,8 @@ pub(super) struct World {
     lively: bool,
     /// True if a bound was further ahead than the store's clock allows.
     beyond_cap: bool,
+    /// The changes of the layout, if there are any.
+    changes: Option<Changes>,
     faults: u64,
     /// The largest number of faults.
     pub(super) most_faults: u64,
@@ -170,6 +184,13 @@ impl World {
                 Event::Arrive { call, from, what, answers, until } => self.arrive(call, from, &what, answers, until),
                 Event::Reply { call, from, reply } => self.reply(call, from, reply),
                 Event::Fault => self.fault(),
+                Event::Command => self.command(),
+                Event::Operate(at) => self.operate(at),
+                Event::Late(swap) => {
+                    let swapped = self.store.swap(&swap, self.true_ms());
+                    self.note(|| format!("a late write of a command: {swapped:?}, {}", swap.new));
+                }
+                Event::Roll(at) => self.roll_one(at),
                 Event::Turn(turn) => self.turn(turn),
                 Event::Back => {
                     self.store.reachable = true;
@@ -186,11 +207,14 @@ impl World {
         }
         self.no_duplicate()?;
         if lively {
+            self.eras_in_order()?;
             self.liveness()?;
         }
         let copies = self.processes.iter().map(|process| process.echoes.len() as u64).sum();
         let (stamps, leases) = (self.stamps, self.spans.len());
-        Ok(Outcome { stamps, leases, reclaimed: self.reclaimed, copies, lively: self.lively, faults: self.faults, reached: self.reached })
+        let changes = self.changes.as_ref().map_or((0, 0), |changes| (changes.planned, changes.cancelled));
+        let (reclaimed, lively, faults, reached) = (self.reclaimed, self.lively, self.faults, self.reached);
+        Ok(Outcome { stamps, leases, reclaimed, copies, changes, lively, faults, reached })
     }
 
     pub(super) fn log(&self) -> String {

@@ -75,6 +75,7 @@ impl World {
             calm: false,
             lively: true,
             beyond_cap: false,
+            changes: None,
             faults: 0,
             most_faults: u64::MAX,
             reached: Reached::default(),

@@ -61,7 +61,7 @@ impl World {
         self.plan(next, Event::Fault);
     }
 
-    fn crash(&mut self, at: usize) {
+    pub(super) fn crash(&mut self, at: usize) {
         let process = &self.processes[at];
         let (id, contract, also, offset_ms) = (process.id, process.contract.clone(), process.also.clone(), process.offset_ms);
         self.reached.note_if(process.is_asking(), State::CrashDuringCall);
@@ -168,6 +168,7 @@ impl World {
         if self.went_back && (swap.old.as_ref().and_then(token) != Some(new) || self.revived.contains(&new)) {
             self.excused.insert(new);
         }
+        self.note_era(new, node);
         let again = !self.tokens.insert(new) && swap.old.as_ref().and_then(token) != Some(new);
         self.reclaimed += u64::from(again);
     }

@@ -29,10 +29,19 @@ impl World {
             self.wake_in(at, 0);
         }
         let layout = &self.processes[0].contract.terms.layout;
+        let tick_ms = layout.tick_ms();
         let poisoned = self.poisoned();
         self.beyond_cap = poisoned && self.store.has_clock() && !self.processes[0].contract.terms.disposable;
         self.lively = !poisoned;
-        let settle_ms = 3 * self.reach_ms + 20 * self.processes[0].contract.terms.renew_ms + 4 * layout.tick_ms();
+        let settle_ms = 3 * self.reach_ms + 20 * self.processes[0].contract.terms.renew_ms + 4 * tick_ms;
+        // The last change takes as long as a bound, and then all processes are replaced.
+        let settle_ms = if self.changes.is_some() { settle_ms + 3 * self.reach_ms + 8_000 + 4 * tick_ms } else { settle_ms };
+        if let Some(changes) = &mut self.changes {
+            changes.end_all();
+            self.command();
+            // Late writes of earlier commands have arrived by then.
+            self.plan(3 * self.reach_ms, Event::Command);
+        }
         self.plan(settle_ms, Event::Measure);
         self.plan(settle_ms + self.measure_ms, Event::End);
     }
@@ -95,8 +104,10 @@ impl World {
             let (tick_ms, renew_ms) = (process.contract.terms.layout.tick_ms(), process.contract.terms.renew_ms);
             let hurried = if tick_ms > renew_ms { self.measure_ms.div_ceil(tick_ms) } else { 0 };
             // One more renewal and one more attempt may begin in the time.
-            let seeking = 4 * seekers * (renewals + 1);
-            let most = if self.lively { leases * (renewals + 1 + hurried) + seeking } else { 4 * leases * (renewals + 1) + seeking };
+            // A start learns the era by its first call, and then reads the era's slots.
+            let each = if self.changes.is_some() { 5 } else { 4 };
+            let seeking = each * seekers * (renewals + 1);
+            let most = if self.lively { leases * (renewals + 1 + hurried) + seeking } else { each * leases * (renewals + 1) + seeking };
             if process.calls > most {
                 return Err(format!(
                     "p{} asked the store {} times in {renewals} times R: {:?}",
