@@ -277,26 +277,6 @@ MUTANTS = [
         ".max(floor).max(first_tick(layout, era.from_ms)) << bits",
         ".max(floor) << bits",
     ),
-    (
-        "numbers of the new layout are leased while its plan is closed",
-        "        if !era.is_open || self.held.is_none()",
-        "        if self.held.is_none()",
-    ),
-    (
-        "a change is cancelled although numbers of the new layout are leased",
-        "_ if has_later => Eras { is_open: true, ..eras },",
-        '_ if has_later => Eras { next: "", ..eras },',
-    ),
-    (
-        "a moment is moved although numbers of the new layout are leased",
-        "_ if has_later => Eras { is_open: true, ..eras },",
-        "_ if has_later => Eras { is_open: true, at_ms: eras.at_ms + 3 * meta.reach_ms(), ..eras },",
-    ),
-    (
-        "texts of the record return after a cancelled change",
-        "changed.text(draw)",
-        "changed.text(u64::from(changed.next.is_empty()))",
-    ),
     ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 
@@ -342,11 +322,39 @@ BEYOND_EXHAUSTIVE = (
         ),
         "it needs more faults than the short search has",
     )
+    | dict.fromkeys(
+        ("a lease of the old layout is extended beyond the moment", "a lease of the new layout begins before the moment"),
+        "no layout of the search is changed",
+    )
     | {"the longest window is not kept in the meta record": "all processes of the search have the same window"}
 )
 
 # Mutants with the tests that must fail.
 FOUND_BY_TESTS = [
+    (
+        "numbers of the new layout are leased while its plan is closed",
+        "        if !era.is_open || self.held.is_none()",
+        "        if self.held.is_none()",
+        "lease::simulation::changes",
+    ),
+    (
+        "a change is cancelled although numbers of the new layout are leased",
+        "_ if has_later => Eras { is_open: true, ..eras },",
+        '_ if has_later => Eras { next: "", ..eras },',
+        "lease::change",
+    ),
+    (
+        "a moment is moved although numbers of the new layout are leased",
+        "_ if has_later => Eras { is_open: true, ..eras },",
+        "_ if has_later => Eras { is_open: true, at_ms: eras.at_ms + 3 * meta.reach_ms(), ..eras },",
+        "lease::change",
+    ),
+    (
+        "texts of the record return after a cancelled change",
+        "changed.text(draw)",
+        "changed.text(u64::from(changed.next.is_empty()))",
+        "lease::simulation::changes",
+    ),
     (
         "the moment of a change is not above the bounds",
         "        at_ms = at_ms.max(end_ms);\n",

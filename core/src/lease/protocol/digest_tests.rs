@@ -21,8 +21,8 @@ impl Protocol {
             (grant, version, text, shaken, margin_ms, sent, Some(at).filter(|_| is_clockless))
         });
         let known = incarnation.as_ref().map(|known| {
-            let Incarnation { text, meta: _, clock, has_lost_writes } = known;
-            (text, clock, has_lost_writes)
+            let Incarnation { text, meta: _, era, clock, has_lost_writes } = known;
+            (text, era, clock, has_lost_writes)
         });
         let search = (avoided, is_full, look, lost, clear, watch, retries);
         in_order(format!("{name} {state} {held:?} {known:?} {begun:?} {turns:?} {highest} {search:?}"))

@@ -144,14 +144,23 @@ fn late_writes_of_a_command_change_nothing() {
         let mut store = SimStore::new(kind, false);
         let mut old = holder(A, 1, 1);
         drive(&mut old, &mut store, 0, 5_000);
-        let mut writes = command(&mut store, B, None, false, 5_000, 0).unwrap();
+        let at_ms = Some(BEGIN_MS + 60_000);
+        let mut writes = command(&mut store, B, at_ms, false, 5_000, 0).unwrap();
         writes.extend(command(&mut store, B, None, true, 5_100, 0).unwrap());
         assert_eq!(writes.len(), 4);
-        let cancelled = store.meta().cloned();
-        for late in writes.iter().chain(&writes) {
-            store.swap(late, BEGIN_MS + 5_200);
-            assert_eq!(store.meta(), cancelled.as_ref(), "{kind:?}: {}", late.new);
-        }
+        let arrive_late = |store: &mut SimStore| {
+            let before = store.meta().cloned();
+            for late in writes.iter().chain(&writes) {
+                store.swap(late, BEGIN_MS + 5_200);
+                assert_eq!(store.meta(), before.as_ref(), "{kind:?}: {}", late.new);
+            }
+        };
+        arrive_late(&mut store);
+        // The same plan again. A late write must not open it before its own command has read the slots.
+        let again = command(&mut store.clone(), B, at_ms, false, 5_200, 0).unwrap();
+        store.swap(&again[0], BEGIN_MS + 5_200);
+        assert!(!meta(&store).eras().is_open);
+        arrive_late(&mut store);
     }
 }
 
@@ -246,4 +255,20 @@ fn plan_that_arrives_late_ends_no_lease() {
     }
     let troubles = drive(&mut old, &mut store, 5_000, 60_000);
     assert!(troubles.is_empty() && end_ms(&old) > 60_000, "{troubles:?}");
+}
+
+/// A command that was killed after its first write has read no slot since, so a bound of the old layout may be above the moment.
+#[test]
+fn no_number_of_the_new_layout_is_leased_while_its_plan_is_closed() {
+    for kind in [Kind::Clocked, Kind::Clockless] {
+        let mut store = SimStore::new(kind, false);
+        let mut old = holder(A, 1, 1);
+        drive(&mut old, &mut store, 0, 5_000);
+        let writes = command(&mut store.clone(), B, None, false, 5_000, 0).unwrap();
+        store.swap(&writes[0], BEGIN_MS + 5_000);
+        assert!(!meta(&store).eras().is_open);
+        let (mut new, at) = (holder(B, 2, 1), moment(&store) as u64);
+        drive(&mut new, &mut store, at, at + 10_000);
+        assert!(new.grant().is_none() && new.awaits().is_some_and(|why| why.kind() == ErrorKind::WouldBlock), "{kind:?}");
+    }
 }
