@@ -12,7 +12,7 @@ use crate::spec::Spec;
 use crate::wait::Wait;
 use crate::wait::pending::Pending;
 use frazil_base::error::{ErrorKind, Result};
-use frazil_base::os::fork::{self, Waiting};
+use frazil_base::os::fork::{self, Waiting, awaited_by_parent};
 use frazil_base::os::sync::{Mutex, MutexGuard};
 use std::future::poll_fn;
 use std::mem::needs_drop;
@@ -69,7 +69,7 @@ impl<T: Send + 'static> Awaited<T> {
 
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T>> {
         if self.is_a_parents() {
-            return Poll::Pending;
+            return Poll::Ready(Err(awaited_by_parent()));
         }
         self.answer.poll(context).map(|result| result.and_then(Waiting::deliver))
     }
@@ -95,10 +95,11 @@ impl<T: Send + 'static> Drop for Awaited<T> {
 
 impl Pending {
     /// Makes a call as a future, with the arguments of [`start`](Pending::start). The call starts at the first poll, and dropping the
-    /// future cancels it. In a forked child the future is never ready.
+    /// future cancels it. In a forked child, a future that the parent has polled ends with `FORKED`.
     ///
     /// # Errors
-    /// Those of the call; `INTERNAL` if no thread can be started; `COPIED` if the machine was copied before the answer was taken.
+    /// Those of the call; `INTERNAL` if no thread can be started; `COPIED` if the machine was copied before the answer was taken, and
+    /// `FORKED` if the process was forked.
     ///
     /// # Example
     /// ```
