@@ -159,7 +159,7 @@ pub use frazil_base::error::{Error, ErrorKind, Result};
 pub use frazil_base::os::fork::restored;
 pub use handle::{Builder, Local, MAX_BATCH, Snowflake};
 #[doc(hidden)]
-pub use handle::{EVENT_LOOP_BATCH, EVENT_LOOP_TIMEOUT, batch_in_pieces};
+pub use handle::{EVENT_LOOP_BATCH, EVENT_LOOP_TIMEOUT};
 pub use id::{Field, Id, Layout, Parts, TextFormat};
 pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_at, uuid7_max, uuid7_min};
 pub use lease::{Lease, close_all};
@@ -177,6 +177,7 @@ pub mod bindings {
     pub use crate::id::{id_of_decimal, id_range, parts_to_json};
     pub use crate::interop::process_uuid;
     pub use crate::observe::{end_events_of, hold_events, on_event_of, resume_events, wait_for_events};
+    pub use crate::wait::poll_once;
     pub use frazil_base::nearest::did_you_mean;
     pub use frazil_base::os::cancel::Uncancelled;
     pub use frazil_base::os::fork::{Waiting, Written, awaited_by_parent};

@@ -1,4 +1,33 @@
 //! Waits: their time limit, and the events that end them sooner.
+//!
+//! Each operation that may wait is one `async fn`: `open`, room in a lease, the renewal and the release of a number, a number of a
+//! prefetch, the filling of a buffer, the next tick. It has two callers. A blocking call polls it with [`block_on`]. The thread
+//! `frazil-waits` polls those of event loops and of the `_async` forms ([`Pending`]). Both poll the same future, so a wait is written once.
+//!
+//! An operation waits in one place only, [`Wait::pause`]. Before that, it may have left a request with a task (`request.rs`). The request
+//! has the [`waker`] of the thread that polls, and the answer wakes this thread.
+//!
+//! | State of an operation | Left by | To |
+//! |---|---|---|
+//! | not begun | its first poll | looking |
+//! | looking | it finds its result, or its limit has ended | ready |
+//! | looking | it has neither: it leaves a request unless it has one, and pauses | pausing |
+//! | pausing | an answer, the end of the piece, or any other wake | looking, or ready if the wait was ended |
+//! | any of these | its future is dropped, which removes its request | gone |
+//!
+//! - **A pause ends early without harm.** The operation looks again after each pause. So a wake without an answer costs one look.
+//! - **A pause takes at most 20 ms**, because nothing wakes a call whose handle was closed, whose caller has stopped it, or whose clock was
+//!   set.
+//! - **A limit of 0 never pauses.** The operation looks once, and leaves no request.
+//! - **The waker of the last poll counts.** A future may be polled in place first, and by `frazil-waits` later. So each look gives its
+//!   request the present waker.
+//! - **No lock is held during a pause**, nor while the caller's code runs.
+//! - **In a forked child**, a blocking call continues, and each loop checks after a pause whether it is still the same process. The thread
+//!   `frazil-waits` ends there, and a future of the parent ends with `FORKED`.
+//! - **A copy of the machine** continues its calls. The process and its generation are compared at the last poll, and when the result is
+//!   delivered (`Waiting`).
+//! - **Another executor should not poll an operation itself**, but use [`Pending::future`]. It is woken at once after each poll, because a
+//!   pause sets no timer, and a task must not run foreign code under its lock.
 
 pub(crate) mod pending;
 pub(crate) mod request;
@@ -7,15 +36,15 @@ pub use pending::Pending;
 
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::os::thread;
-use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// The longest single sleep of a waiting call. After each sleep, the call checks whether it was
-/// ended, and whether the clock was set.
+/// The longest single pause of a waiting call. After each pause, the call checks whether it was ended, and whether the clock was set.
 const PIECE: Duration = Duration::from_millis(20);
 
 /// The time limit of a call's wait, and the events that end it sooner.
@@ -43,28 +72,17 @@ pub struct Wait<'a> {
     since: Option<Instant>,
     stopped: Option<&'a (dyn Fn() -> bool + Sync)>,
     closed: Option<&'a AtomicBool>,
-    polls: Option<&'a Polls>,
 }
 
-/// The state of a polled call between two polls.
-pub(crate) struct Polls {
-    /// The time to the next poll.
-    later: Cell<Option<Duration>>,
-    /// The beginning of the present phase, because a call may have several waits in a row.
-    phase: Cell<Option<Instant>>,
-    /// The value that the last poll has kept for this one.
-    kept: Cell<Kept>,
-    /// The value that this poll keeps for the next one. A value that this poll did not use is dropped at its end.
-    next: Cell<Kept>,
-    /// Makes the call's thread poll it at once.
-    waker: Waker,
-}
-
-type Kept = Option<Box<dyn Any + Send>>;
+// The longest time to the next poll of the call that this thread polls, which a pause shortens. `None` while another executor polls.
+#[cfg(not(loom))]
+std::thread_local!(static NEXT_POLL: Cell<Option<Duration>> = const { Cell::new(None) });
+#[cfg(loom)]
+loom::thread_local!(static NEXT_POLL: Cell<Option<Duration>> = Cell::new(None));
 
 impl From<Duration> for Wait<'_> {
     fn from(max: Duration) -> Self {
-        Wait { max, since: None, stopped: None, closed: None, polls: None }
+        Wait { max, since: None, stopped: None, closed: None }
     }
 }
 
@@ -75,29 +93,24 @@ impl<'a> Wait<'a> {
         Wait { stopped: Some(stopped), ..Wait::from(max) }
     }
 
-    /// The wait of one poll, during which a call returns at once.
-    pub(crate) fn polled(max: Duration, since: Instant, polls: &'a Polls) -> Self {
-        polls.later.set(None);
-        Wait { since: Some(since), polls: Some(polls), ..Wait::from(max) }
-    }
-
     pub(crate) fn ended_by(self, closed: &'a AtomicBool) -> Self {
         Wait { closed: Some(closed), ..self }
     }
 
     /// The wait with its beginning, which is now unless it began before. A wait without a limit has no beginning, which saves reading
     /// the clock.
-    pub(crate) fn begun(self) -> Self {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn begun(self) -> Self {
         if self.max == Duration::MAX {
             return self;
         }
         Wait { since: Some(self.since.unwrap_or_else(Instant::now)), ..self }
     }
 
-    /// The wait of a call that has only worked so far: it begins now, so that a delay by a busy machine does not shorten the wait. A
-    /// polled call keeps its beginning.
+    /// The wait of a call that has only worked so far: it begins now, so that a delay by a busy machine does not shorten the wait.
     pub(crate) fn restarted(self) -> Self {
-        Wait { since: self.since.filter(|_| self.is_polled()), ..self }.begun()
+        Wait { since: None, ..self }.begun()
     }
 
     /// Returns the caller's limit.
@@ -114,54 +127,14 @@ impl<'a> Wait<'a> {
         self.max.saturating_sub(self.elapsed())
     }
 
-    /// Returns when the present phase began: now, or at an earlier poll.
-    pub(crate) fn phase(&self) -> Instant {
-        let Some(polls) = self.polls else { return Instant::now() };
-        let since = polls.phase.get().unwrap_or_else(Instant::now);
-        polls.phase.set(Some(since));
-        since
-    }
-
-    /// Ends the present phase, because its wait was successful. Returns when the phase began, for a polled call.
-    pub(crate) fn end_phase(&self) -> Option<Instant> {
-        let polls = self.polls?;
-        polls.kept.take();
-        polls.next.take();
-        polls.phase.take()
-    }
-
-    /// Keeps a value for the next poll of a polled call.
-    pub(crate) fn keep(&self, what: impl Any + Send) {
-        if let Some(polls) = self.polls {
-            polls.next.set(Some(Box::new(what)));
-        }
-    }
-
-    /// Returns the value that this poll or the last one has kept.
-    pub(crate) fn kept<T: Any>(&self) -> Option<T> {
-        let polls = self.polls?;
-        polls.next.take().or_else(|| polls.kept.take())?.downcast().ok().map(|kept| *kept)
-    }
-
-    /// Returns whether the call is polled.
-    pub(crate) fn is_polled(&self) -> bool {
-        self.polls.is_some()
-    }
-
-    /// Returns whether an earlier poll of the call had to wait.
-    pub(crate) fn is_again(&self) -> bool {
-        self.polls.is_some_and(|polls| polls.phase.get().is_some())
-    }
-
     /// Returns whether the call may not wait at all. Its caller retries, as the bindings do after another kind of wait.
-    pub(crate) fn is_probe(&self) -> bool {
-        self.max.is_zero() && self.polls.is_none()
+    pub(crate) fn is_zero(&self) -> bool {
+        self.max.is_zero()
     }
 
-    /// Returns whether an error ends the call, and not only one poll.
-    pub(crate) fn is_ended_by(&self, error: &Error) -> bool {
-        let is_look = self.is_probe() || self.polls.is_some_and(|polls| polls.later.get().is_some());
-        error.kind() != ErrorKind::Closed && !(is_look && error.kind() == ErrorKind::WouldBlock)
+    /// Returns whether an error is a refusal, and not the end of the handle, or of a call that its caller retries.
+    pub(crate) fn is_refused_by(&self, error: &Error) -> bool {
+        error.kind() != ErrorKind::Closed && !(self.is_zero() && error.kind() == ErrorKind::WouldBlock)
     }
 
     /// # Errors
@@ -170,68 +143,90 @@ impl<'a> Wait<'a> {
         if self.closed.is_some_and(|closed| closed.load(Ordering::Acquire)) { Err(Error::closed()) } else { Ok(()) }
     }
 
-    /// Checks before each piece of a wait whether the call was ended. Runs the caller's code, so no lock may be held.
+    /// Waits until the thread that polls is woken, at most for `longest`. Then the caller looks again. Before that, this runs the caller's
+    /// code, so no lock may be held.
     ///
     /// # Errors
     /// `CLOSED`; `WOULD_BLOCK` if the call was stopped.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.check_open()?;
-        match self.stopped {
-            Some(stopped) if stopped() => Err(Error::new(ErrorKind::WouldBlock, "the wait was stopped by its caller")),
-            _ => Ok(()),
+    pub(crate) fn pause(&self, longest: Duration) -> impl Future<Output = Result<()>> {
+        let mut is_over = false;
+        poll_fn(move |context| {
+            if std::mem::replace(&mut is_over, true) {
+                return Poll::Ready(Ok(()));
+            }
+            self.check_open()?;
+            if self.stopped.is_some_and(|stopped| stopped()) {
+                return Poll::Ready(Err(Error::new(ErrorKind::WouldBlock, "the wait was stopped by its caller")));
+            }
+            let piece = longest.min(self.left()).min(PIECE);
+            match NEXT_POLL.with(Cell::get) {
+                Some(sooner) => NEXT_POLL.with(|next| next.set(Some(sooner.min(piece)))),
+                None => context.waker().wake_by_ref(),
+            }
+            Poll::Pending
+        })
+    }
+
+    /// Interrupts a long call, so that other calls can run.
+    ///
+    /// # Errors
+    /// `CLOSED`; `WOULD_BLOCK` for a call that may not wait.
+    pub(crate) async fn give_way(&self) -> Result<()> {
+        if self.is_zero() {
+            return Err(Error::new(ErrorKind::WouldBlock, "it is not over yet"));
         }
-    }
-
-    /// Returns the waker of the caller. It has to be used once there is a result for the caller.
-    pub(crate) fn waker(&self) -> Waker {
-        self.polls.map_or_else(thread::waker, |polls| polls.waker.clone())
-    }
-
-    /// Waits until the caller is woken, at most for `longest`, or until the caller has to check whether the call was ended.
-    ///
-    /// # Errors
-    /// `WOULD_BLOCK` for a polled call, which is polled again after `longest` at the latest.
-    pub(crate) fn park(&self, longest: Duration) -> Result<()> {
-        thread::park(Some(self.piece(longest)?));
-        Ok(())
-    }
-
-    /// Returns how long to wait now for an event that happens within `longest`. Then the caller has to look again.
-    ///
-    /// # Errors
-    /// `WOULD_BLOCK` for a polled call, which is polled again.
-    pub(crate) fn piece(&self, longest: Duration) -> Result<Duration> {
-        let piece = longest.min(self.left()).min(PIECE);
-        let Some(polls) = self.polls else { return Ok(piece) };
-        polls.later.set(Some(piece));
-        Err(Error::new(ErrorKind::WouldBlock, "it is not over yet"))
-    }
-
-    /// Interrupts a long call, so that other calls can run, if its caller continues it at once.
-    ///
-    /// # Errors
-    /// `WOULD_BLOCK` for a polled call, and for one that may not wait.
-    pub(crate) fn give_way(&self) -> Result<()> {
-        self.piece(Duration::ZERO)?;
-        if self.is_probe() { Err(Error::new(ErrorKind::WouldBlock, "it is not over yet")) } else { Ok(()) }
+        self.pause(Duration::ZERO).await
     }
 }
 
-impl Polls {
-    /// The state of a call before its first poll. `waker` makes the call's thread poll it at once.
-    pub(crate) fn new(waker: Waker) -> Self {
-        Polls { later: Cell::default(), phase: Cell::default(), kept: Cell::default(), next: Cell::default(), waker }
-    }
+/// Returns the waker of the thread that polls, for a request. A task wakes it under a lock, so the waker of another executor is not used.
+pub(crate) async fn waker() -> Waker {
+    let is_ours = || NEXT_POLL.with(Cell::get).is_some();
+    poll_fn(|context| Poll::Ready(if is_ours() { context.waker().clone() } else { Waker::noop().clone() })).await
+}
 
-    /// Ends a poll.
-    pub(crate) fn end_poll(&self) {
-        self.kept.set(self.next.take());
+/// Polls a call. Returns its result, or the longest time to the next poll.
+pub(crate) fn poll<T>(call: Pin<&mut (impl Future<Output = T> + ?Sized)>, waker: &Waker) -> Result<T, Duration> {
+    // A callback of the call may poll another one, or panic.
+    let outer = Outer(NEXT_POLL.with(|next| next.replace(Some(PIECE))));
+    let polled = call.poll(&mut Context::from_waker(waker));
+    let next = NEXT_POLL.with(Cell::get).unwrap_or(PIECE);
+    drop(outer);
+    match polled {
+        Poll::Ready(result) => Ok(result),
+        Poll::Pending => Err(next),
     }
+}
 
-    /// Returns when to poll the call again; `None` if the call is over.
-    pub(crate) fn later(&self) -> Option<Duration> {
-        self.later.get()
+/// The state of the thread before a poll, which is restored at its end.
+struct Outer(Option<Duration>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        NEXT_POLL.with(|next| next.set(self.0));
     }
+}
+
+/// Makes a call on this thread, which is parked while the call waits.
+pub(crate) fn block_on<T>(call: impl Future<Output = T>) -> T {
+    block_on_pinned(pin!(call))
+}
+
+#[inline(never)]
+fn block_on_pinned<T>(mut call: Pin<&mut dyn Future<Output = T>>) -> T {
+    let waker = thread::waker();
+    loop {
+        match poll(call.as_mut(), &waker) {
+            Ok(result) => return result,
+            Err(next) => thread::park(Some(next)),
+        }
+    }
+}
+
+/// Polls a call once. Returns its result if it need not wait; otherwise it continues with [`Pending`].
+#[doc(hidden)]
+pub fn poll_once<T>(call: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Option<T> {
+    poll(call, Waker::noop()).ok()
 }
 
 impl fmt::Debug for Wait<'_> {

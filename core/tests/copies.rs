@@ -9,7 +9,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use frazil::{Buffered, ErrorKind, ObjectId, Pending, Segment, Snowflake, Wait, uuid4, uuid7};
+use frazil::{Buffered, ErrorKind, ObjectId, Pending, Segment, Snowflake, uuid4, uuid7};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::io::{Read, Write};
@@ -168,8 +168,8 @@ fn live_on(store: &str, times: usize) {
             std::thread::sleep(Duration::from_millis(20));
             frazil::restored();
             let ((sender, output), ids) = (channel(), program.ids.clone());
-            let call = move |wait: Wait<'_>| ids.next_id_for(wait);
-            let _pending = Pending::start(Duration::from_secs(20), call, move |id| sender.send(id).unwrap()).unwrap();
+            let call = async move { ids.next_id_within(Duration::from_secs(20).into()).await };
+            let _pending = Pending::start(call, move |id| sender.send(id).unwrap()).unwrap();
             output.recv_timeout(Duration::from_secs(30)).expect("the call ends").unwrap();
             nodes.push(program.ids.node());
         }

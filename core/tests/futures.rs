@@ -8,7 +8,7 @@
 mod folder;
 
 use folder::Folder;
-use frazil::{Buffered, Error, ErrorKind, Id, Numbers, Pending, Segment, Snowflake, Spec, Supply, Tickets, Wait};
+use frazil::{Buffered, Error, ErrorKind, Id, Numbers, Pending, Segment, Snowflake, Spec, Supply, Tickets};
 use std::collections::HashSet;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -166,9 +166,9 @@ fn dropped_future_cancels_its_call() {
     let mut calls: Vec<_> = (0..20)
         .map(|_| {
             let (ids, counted) = (ids.clone(), Counted(Arc::clone(&ended)));
-            Box::pin(Pending::future(LONG, move |wait| {
-                let _held = &counted;
-                ids.fill_for(&mut [0i64; 1_000], wait)
+            Box::pin(Pending::future(async move {
+                let _held = counted;
+                ids.batch_within::<i64>(1_000, LONG.into()).await
             }))
         })
         .collect();
@@ -198,7 +198,7 @@ fn closing_a_handle_ends_its_futures_and_no_others() {
 }
 
 /// An answer from before the fork belongs to the parent, because the child must not have the same
-/// ID. The child's task ends, because nothing would wake it.
+/// ID.
 #[test]
 fn forked_child_takes_no_answer_of_its_parent() {
     let ids = slow(918);
@@ -217,7 +217,7 @@ fn forked_child_takes_no_answer_of_its_parent() {
     let mut status = -1;
     // SAFETY: the child belongs to this process.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    assert_eq!(status, 0, "the child waits, or has the parent's answer");
+    assert_eq!(status, 0, "the child has the parent's answer");
     assert!(once(future.as_mut()).is_ready());
 }
 
@@ -260,8 +260,9 @@ fn copy_of_the_machine_takes_no_earlier_answer() {
 fn answer_of_a_call_that_is_copied_is_refused() {
     in_a_separate_process("answer_of_a_call_that_is_copied_is_refused", || {
         let ids = leased("within");
-        let call = move |wait: Wait<'_>| ids.next_id_for(wait).inspect(|_| frazil::restored());
-        assert_eq!(kind(block_on(Pending::future(LONG, call))), ErrorKind::Copied);
+        ids.batch(16).unwrap();
+        let call = async move { ids.next_id_within(LONG.into()).await.inspect(|_| frazil::restored()) };
+        assert_eq!(kind(block_on(Pending::future(call))), ErrorKind::Copied);
     });
 }
 
@@ -272,7 +273,7 @@ fn each_answer_with_a_value_is_refused_in_a_copy() {
     in_a_separate_process("each_answer_with_a_value_is_refused_in_a_copy", || {
         /// Makes a call, copies the machine once the answer is there, and takes the answer. A call
         /// that need not wait is answered in place.
-        fn copied<T: Send + 'static>(mut call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static) -> String {
+        fn copied<T: Send + 'static>(call: impl Future<Output = frazil::Result<T>> + Send + 'static) -> String {
             let (answered, is_answered) = channel();
             // This is sent when the call is dropped. After that, its answer is delivered.
             struct Answered(std::sync::mpsc::Sender<()>);
@@ -282,9 +283,9 @@ fn each_answer_with_a_value_is_refused_in_a_copy() {
                 }
             }
             let answered = Answered(answered);
-            let mut future = Box::pin(Pending::future(LONG, move |wait| {
-                let _held = &answered;
-                call(wait)
+            let mut future = Box::pin(Pending::future(async move {
+                let _held = answered;
+                call.await
             }));
             if once(future.as_mut()).is_ready() {
                 return "answered in place".to_owned();
@@ -305,13 +306,15 @@ fn each_answer_with_a_value_is_refused_in_a_copy() {
         let batch = ids(1);
         let many = |batch: &Snowflake| {
             let batch = batch.clone();
-            copied(move |wait| batch.batch_for(2, wait))
+            copied(async move { batch.batch_within::<Id>(2, LONG.into()).await })
         };
         assert_eq!(waited(|| many(&batch)), "COPIED");
-        assert_eq!(waited(|| copied(move |wait| Snowflake::open_spec(spec(line(3)), wait))), "COPIED");
-        assert_eq!(waited(|| copied(Numbers::opening(Supply::Buffered, spec(ring(4)), LONG))), "COPIED");
+        assert_eq!(waited(|| copied(Snowflake::open_within(spec(line(3)), LONG.into()))), "COPIED");
+        assert_eq!(waited(|| copied(Numbers::open_within(Supply::Buffered, spec(ring(4)), LONG.into()))), "COPIED");
         let (closed, discarded) = (ids(5), Buffered::open(&ring(6)).unwrap());
-        for done in [copied(move |wait| closed.close_for(wait)), copied(move |wait| discarded.discard_for(wait))] {
+        let (close, discard) =
+            (async move { closed.close_within(LONG.into()).await }, async move { discarded.discard_within(LONG.into()).await });
+        for done in [copied(close), copied(discard)] {
             assert_ne!(done, "COPIED");
         }
     });
@@ -330,7 +333,7 @@ fn untaken_handle_does_not_delay_other_calls() {
         let since = Instant::now();
         drop(opens);
         let others =
-            all((0..50).map(|_| Box::pin(Pending::future(LONG, |_| Ok(Instant::now()))) as Pin<Box<dyn Future<Output = _>>>).collect());
+            all((0..50).map(|_| Box::pin(Pending::future(async { Ok(Instant::now()) })) as Pin<Box<dyn Future<Output = _>>>).collect());
         let longest = others.into_iter().map(|at: frazil::Result<Instant>| at.unwrap() - since).max().unwrap();
         drop(held);
         // The number is released.
@@ -367,7 +370,7 @@ fn ring_that_cannot_be_filled_does_not_delay_other_calls() {
                 let mut longest = Duration::ZERO;
                 while !is_over.load(Ordering::SeqCst) {
                     let since = Instant::now();
-                    block_on(Pending::future(LONG, |_| Ok(()))).unwrap();
+                    block_on(Pending::future(async { Ok(()) })).unwrap();
                     longest = longest.max(since.elapsed());
                 }
                 longest
@@ -397,9 +400,9 @@ fn large_batch_lets_other_calls_run() {
 #[test]
 fn limit_ends_a_future() {
     let ids = slow(915);
-    let waits = Pending::future(Duration::from_millis(50), move |wait| ids.fill_for(&mut [0i64; 1_000], wait));
+    let waits = Pending::future(async move { ids.batch_within::<i64>(1_000, Duration::from_millis(50).into()).await });
     assert_eq!(kind(block_on(waits)), ErrorKind::WouldBlock);
-    let panics = Pending::future(LONG, |_| -> frazil::Result<()> { panic!("on purpose") });
+    let panics = Pending::future::<()>(async { panic!("on purpose") });
     assert_eq!(kind(block_on(panics)), ErrorKind::Internal);
 }
 
@@ -419,6 +422,22 @@ fn async_forms_never_block_the_tasks_thread() {
     drop(held);
     assert!(block_on(opens).unwrap().next_id().is_ok());
     block_on(closes);
+}
+
+/// Without a timer, the task would never be polled again.
+#[test]
+fn task_may_poll_a_call_itself() {
+    let ids = slow(920);
+    ids.batch(16).unwrap();
+    assert!(block_on(ids.next_id_within(LONG.into())).is_ok());
+    let folder = Folder::new("itself");
+    let line = format!("standard {}", folder.store());
+    let _open = Snowflake::open(&line).unwrap();
+    let held = folder.lock();
+    let mut opens = Box::pin(Snowflake::open_within(Spec::parse(&format!("{line} detached=true")).unwrap(), LONG.into()));
+    assert!(once(opens.as_mut()).is_pending());
+    drop(held);
+    assert!(block_on(opens).is_ok());
 }
 
 /// Covers calls that end while their task is polled, wakers that change, and futures that are

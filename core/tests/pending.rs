@@ -11,7 +11,7 @@ mod folder;
 
 use calls::{LONG, result_of, start};
 use folder::{Folder, lock_in};
-use frazil::{ErrorKind, Id, Numbers, Snowflake, Spec, Supply, Wait, batch_in_pieces};
+use frazil::{ErrorKind, Id, Numbers, Snowflake, Spec, Supply, Wait};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ fn polled_close_ends_when_the_store_has_answered() {
     let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
     ids.next_id().unwrap();
     let locked = folder.lock();
-    let (_call, closed) = start(LONG, move |wait| ids.close_for(wait));
+    let (_call, closed) = start(LONG, move |wait| async move { ids.close_within(wait).await });
     let early = closed.recv_timeout(Duration::from_millis(500));
     drop(locked);
     assert!(early.is_err(), "ended with {early:?} before the store answered");
@@ -102,7 +102,7 @@ fn two_polled_opens_of_one_segment_both_open() {
     let calls: Vec<_> = (0..2)
         .map(|_| {
             let spec = spec.clone();
-            start(LONG, Numbers::opening(Supply::Segment, spec.clone(), LONG))
+            start(LONG, |wait| Numbers::open_within(Supply::Segment, spec.clone(), wait))
         })
         .collect();
     for (_, call) in &calls {
@@ -116,7 +116,7 @@ fn polled_open_survives_the_renewal_of_another_lease() {
     let ids = Snowflake::open("standard store=memory namespace=pending").unwrap();
     let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=104 exhausted=wait:60s";
     let spec = Spec::parse(&format!("{layout} size=40 empty=wait:6s")).unwrap();
-    let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec, LONG));
+    let (_call, open) = start(LONG, |wait| Numbers::open_within(Supply::Buffered, spec, wait));
     std::thread::sleep(Duration::from_millis(1200));
     ids.release_node().unwrap();
     let (result, after) = result_of(&open);
@@ -141,7 +141,7 @@ fn polled_ring_may_wait_long_for_its_lease() {
     assert!(blocking.is_ok(), "blocking: {:?}", blocking.err());
     blocking.unwrap().close();
     ahead();
-    let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec, LONG));
+    let (_call, open) = start(LONG, |wait| Numbers::open_within(Supply::Buffered, spec, wait));
     let (result, after) = result_of(&open);
     assert!(result.is_ok(), "polled: {:?} after {after:?}; blocking was Ok after {took:?}", result.err());
 }
@@ -190,11 +190,11 @@ fn handles_dropped_with_their_calls_do_not_delay_others() {
     // Each call has the last handle of its numbers. They are cancelled, as by a server that shuts
     // down.
     let calls: Vec<_> =
-        all.into_iter().map(|ids| start(LONG, batch_in_pieces(10_000, move |to: &mut [Id], wait| ids.fill_for(to, wait)))).collect();
+        all.into_iter().map(|ids| start(LONG, move |wait| async move { ids.batch_within::<Id>(10_000, wait).await })).collect();
     std::thread::sleep(Duration::from_millis(50));
     calls.iter().for_each(|(call, _)| call.cancel());
     std::thread::sleep(Duration::from_millis(50));
-    let (_call, other) = start(LONG, |_| Ok(1));
+    let (_call, other) = start(LONG, async |_| Ok(1));
     let (_, after) = result_of(&other);
     drop(locked);
     // One after the other, the releases would take four seconds.
@@ -220,7 +220,7 @@ fn calls_that_are_cancelled_at_any_moment_keep_no_number() {
         let calls: Vec<_> = (0..8)
             .map(|_| {
                 let spec = spec.clone();
-                start(LONG, move |wait| Snowflake::open_spec(spec.clone(), wait)?.next_id_for(wait))
+                start(LONG, move |wait| async move { Snowflake::open_within(spec, wait).await?.next_id_within(wait).await })
             })
             .collect();
         std::thread::sleep(Duration::from_micros(97 * round));
@@ -250,31 +250,21 @@ fn panic_of_a_destructor_ends_no_other_call() {
         return in_own_process("panic_of_a_destructor_ends_no_other_call", "FRAZIL_TEST_BOMB");
     }
     let bomb = Bomb;
-    let (_call, first) = start(LONG, move |_| {
-        let _kept = &bomb;
+    let (_call, first) = start(LONG, move |_| async move {
+        let _kept = bomb;
         Ok(1)
     });
-    assert_eq!(result_of(&first).0, Ok(1));
-    std::thread::sleep(Duration::from_millis(100));
-    let (_call, second) = start(LONG, |_| Ok(2));
-    assert_eq!(second.recv_timeout(LONG).expect("the other calls continue").0, Ok(2));
-}
-
-#[test]
-fn batch_in_pieces_has_no_invalid_number() {
-    let slow = Snowflake::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=102 exhausted=wait:60s").unwrap();
-    let mut batch = batch_in_pieces(20, move |ids: &mut [Id], wait| slow.fill_for(ids, wait));
-    let mut next = || {
-        loop {
-            match batch(Wait::from(Duration::from_millis(10))) {
-                Ok(ids) => return ids,
-                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
-            }
-        }
+    assert_eq!(result_of(&first).0.unwrap_err().kind(), ErrorKind::Internal, "it panics within the call");
+    let ((sender, receiver), bomb) = (std::sync::mpsc::channel(), Bomb);
+    let done = move |result| {
+        let _kept = bomb;
+        sender.send(result).unwrap();
     };
-    let (first, second) = (next(), next());
-    assert!(first.iter().all(|id| id.get() > 0));
-    assert!(second.iter().all(|id| id.get() > 0), "{second:?}");
+    let _call = frazil::Pending::start(async { Ok(1) }, done).unwrap();
+    assert_eq!(receiver.recv_timeout(LONG).unwrap(), Ok(1));
+    std::thread::sleep(Duration::from_millis(100));
+    let (_call, second) = start(LONG, async |_| Ok(2));
+    assert_eq!(second.recv_timeout(LONG).expect("the other calls continue").0, Ok(2));
 }
 
 /// Each open continues its own wait from the previous poll, and not another one's.
@@ -282,9 +272,9 @@ fn batch_in_pieces_has_no_invalid_number() {
 fn call_may_open_two_generators() {
     let one = "standard store=memory namespace=pending.one";
     let other = "layout='time:31@1s node:10 sequence:12 epoch:2025-01-01' store=memory namespace=pending.other";
-    let open = |line: &str, wait: Wait<'_>| Snowflake::open_spec(Spec::parse(line).unwrap(), wait);
-    let _open = open(one, LONG.into()).unwrap();
-    let (_call, both) = start(LONG, move |wait| Ok([open(one, wait)?, open(other, wait)?]));
+    let open = |line: &str, wait: Wait<'static>| Snowflake::open_within(Spec::parse(line).unwrap(), wait);
+    let _open = Snowflake::open(one).unwrap();
+    let (_call, both) = start(LONG, move |wait| async move { Ok([open(one, wait).await?, open(other, wait).await?]) });
     let namespaces = result_of(&both).0.unwrap().map(|ids| ids.lease().unwrap().namespace);
     assert_eq!(namespaces, ["pending.one", "pending.other"]);
 }
@@ -299,7 +289,7 @@ fn calls_that_wait_for_a_tick_do_not_delay_a_release() {
     let next = |_| {
         start(LONG, {
             let ids = ids.clone();
-            move |wait| ids.next_id_for(wait)
+            move |wait| async move { ids.next_id_within(wait).await }
         })
     };
     let calls: Vec<_> = (0..80).map(next).collect();

@@ -1,9 +1,10 @@
 //! Segments, tickets and the ring, on the stores that need no server.
 #![cfg(unix)]
 
-use frazil::bindings::Row;
+use frazil::bindings::{Row, poll_once};
 use frazil::{Buffered, ErrorKind, Numbers, Segment, Snowflake, Spec, Supply, Tickets};
 use std::collections::HashSet;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 fn kind(line: &str) -> ErrorKind {
@@ -633,16 +634,17 @@ fn opening_is_polled_until_numbers_are_ready() {
 }
 
 fn polled(supply: Supply, line: &str) -> Numbers {
-    let (begin, mut open) = (Instant::now(), Numbers::opening(supply, Spec::parse(line).expect("a good line"), Duration::MAX));
+    polled_until_ready(Numbers::open_within(supply, Spec::parse(line).expect("a good line"), Duration::MAX.into())).expect(line)
+}
+
+fn polled_until_ready<T>(call: impl Future<Output = T>) -> T {
+    let (begin, mut call) = (Instant::now(), pin!(call));
     loop {
-        match open(Duration::ZERO.into()) {
-            Ok(numbers) => return numbers,
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::WouldBlock, "{line}: {error}");
-                assert!(begin.elapsed() < Duration::from_secs(20), "{line}");
-                std::thread::sleep(Duration::from_millis(1));
-            }
+        if let Some(result) = poll_once(call.as_mut()) {
+            return result;
         }
+        assert!(begin.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -650,20 +652,20 @@ fn polled(supply: Supply, line: &str) -> Numbers {
 fn many_tags_are_opened_in_turn_without_waiting() {
     let folder = Folder::new("crowd");
     let spec = |n| Spec::parse(&format!("tag-{n} store={}", folder.store())).unwrap();
-    let mut waiting: Vec<_> = (0..200).map(|n| Numbers::opening(Supply::Segment, spec(n), Duration::MAX)).collect();
+    let mut waiting: Vec<_> = (0..200).map(|n| Box::pin(Numbers::open_within(Supply::Segment, spec(n), Duration::MAX.into()))).collect();
     let begin = Instant::now();
     while !waiting.is_empty() {
-        waiting.retain_mut(|open| open(Duration::ZERO.into()).is_err());
+        waiting.retain_mut(|open| poll_once(open.as_mut()).map(Result::unwrap).is_none());
         assert!(begin.elapsed() < Duration::from_secs(60), "{} tags were never ready", waiting.len());
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 #[test]
-fn try_row_takes_the_rest_of_a_range() {
+fn row_is_the_rest_of_a_range() {
     let numbers = Segment::open("row store=memory step=10").unwrap();
     numbers.batch(4).unwrap();
-    let row = |most| numbers.try_row(most, Duration::from_secs(60)).unwrap();
+    let row = |most| polled_until_ready(numbers.row_within(most, Duration::from_secs(60).into())).unwrap();
     assert_eq!(row(2), Row { first: 5, step: 1, count: 2 });
     assert_eq!(row(100), Row { first: 7, step: 1, count: 4 });
     assert_eq!((row(1).first, numbers.stats().issued), (11, 11));

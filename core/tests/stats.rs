@@ -323,7 +323,8 @@ fn pending_calls_wait_once() {
     let calls: Vec<_> = (0..8)
         .map(|_| {
             let (ids, sender) = (std::sync::Arc::clone(&shared), sender.clone());
-            frazil::Pending::start(Duration::MAX, move |wait| ids.next_id_for(wait), move |result| drop(sender.send(result))).unwrap()
+            frazil::Pending::start(async move { ids.next_id_within(Duration::MAX.into()).await }, move |result| drop(sender.send(result)))
+                .unwrap()
         })
         .collect();
     (0..8).for_each(|_| assert!(results.recv_timeout(Duration::from_secs(60)).unwrap().is_ok()));

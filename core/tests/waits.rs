@@ -5,7 +5,10 @@
 mod calls;
 
 use calls::{LONG, result_of, start};
-use frazil::{Error, ErrorKind, Id, Numbers, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
+use frazil::bindings::poll_once;
+use frazil::{Error, ErrorKind, Id, Numbers, Result, Snowflake, Spec, Supply, Wait};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -135,26 +138,26 @@ fn pending_calls_end_as_blocking_calls() {
     let spec = |line: &str| Spec::parse(line).unwrap();
 
     let of = spec(&line("standard namespace=a"));
-    let (_call, open) = start(LONG, move |wait| Snowflake::open_spec(of.clone(), wait));
+    let (_call, open) = start(LONG, move |wait| Snowflake::open_within(of.clone(), wait));
     let ids = result_of(&open).0.unwrap();
     let (before, node) = (ids.next_id().unwrap(), ids.node().unwrap());
     let handle = ids.clone();
-    let (_call, released) = start(LONG, move |wait| handle.release_node_for(wait));
+    let (_call, released) = start(LONG, move |wait| async move { handle.discard_within(wait).await });
     result_of(&released).0.unwrap();
     let handle = ids.clone();
-    let (_call, next) = start(LONG, move |wait| handle.next_id_for(wait));
+    let (_call, next) = start(LONG, move |wait| async move { handle.next_id_within(wait).await });
     assert!(result_of(&next).0.unwrap() > before);
     let handle = ids.clone();
     drop(ids);
-    let (_call, closed) = start(LONG, move |wait| handle.close_for(wait));
+    let (_call, closed) = start(LONG, move |wait| async move { handle.close_within(wait).await });
     result_of(&closed).0.unwrap();
     let again = Snowflake::open(&format!("standard store=file:{} namespace=a node={node}", folder.0.display()));
     assert_eq!(again.unwrap().node().unwrap(), node, "it was released");
 
     let of = spec(&line("orders step=2"));
-    let (_call, open) = start(LONG, Numbers::opening(Supply::Segment, of, LONG));
+    let (_call, open) = start(LONG, |wait| Numbers::open_within(Supply::Segment, of, wait));
     let orders = result_of(&open).0.unwrap();
-    let (_call, batch) = start(LONG, batch_in_pieces(100, move |ids: &mut [Id], wait| orders.fill_for(ids, wait)));
+    let (_call, batch) = start(LONG, move |wait| async move { orders.batch_within::<Id>(100, wait).await });
     let batch: Vec<i64> = result_of(&batch).0.unwrap().into_iter().map(Id::get).collect();
     assert_eq!(batch, (1..=100).collect::<Vec<_>>());
 
@@ -163,12 +166,12 @@ fn pending_calls_end_as_blocking_calls() {
     let mut drawn = std::collections::HashSet::new();
     for _ in 0..3 {
         let tickets = tickets.clone();
-        let (_call, next) = start(LONG, move |wait| tickets.next_id_for(wait));
+        let (_call, next) = start(LONG, move |wait| async move { tickets.next_id_within(wait).await });
         drawn.insert(result_of(&next).0.unwrap());
     }
     assert_eq!(drawn.len(), 3);
 
-    let (_call, fixed) = start(LONG, move |wait| Snowflake::open_spec(Spec::parse("standard node=900")?, wait));
+    let (_call, fixed) = start(LONG, move |wait| async move { Snowflake::open_within(Spec::parse("standard node=900")?, wait).await });
     result_of(&fixed).0.unwrap().next_id().unwrap();
 }
 
@@ -182,7 +185,7 @@ fn close_ends_when_the_store_has_answered() {
         let closed = ids.close_for(Duration::from_millis(wait));
         assert_eq!(closed.unwrap_err().kind(), ErrorKind::WouldBlock);
     }
-    let (_call, closed) = start(Duration::from_millis(300), move |wait| ids.close_for(wait));
+    let (_call, closed) = start(Duration::from_millis(300), move |wait| async move { ids.close_within(wait).await });
     let (result, took) = result_of(&closed);
     assert_eq!(result.unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(took >= Duration::from_millis(300));
@@ -201,7 +204,7 @@ fn one_thread_ends_many_calls_in_time() {
     let calls: Vec<_> = (0..60)
         .map(|_| {
             let orders = orders.clone();
-            start(Duration::MAX, move |wait| orders.next_id_for(wait))
+            start(Duration::MAX, move |wait| async move { orders.next_id_within(wait).await })
         })
         .collect();
     for (_, call) in &calls {
@@ -220,10 +223,10 @@ fn call_that_would_take_longer_than_it_may_is_refused_at_once() {
     let ids = ids.unwrap();
     ids.set_time(1_800_000_000_000).unwrap();
     while ids.next_id_for(Duration::ZERO).is_ok() {}
-    let (_call, next) = start(Duration::MAX, move |wait| ids.next_id_for(wait));
+    let (_call, next) = start(Duration::MAX, move |wait| async move { ids.next_id_within(wait).await });
     assert_eq!(result_of(&next).0.unwrap_err().kind(), ErrorKind::WouldBlock, "only set_time moves this clock");
     let ids = slow(8);
-    let (_call, next) = start(Duration::from_millis(1), batch_in_pieces(1000, move |buffer: &mut [i64], wait| ids.fill_for(buffer, wait)));
+    let (_call, next) = start(Duration::from_millis(1), move |wait| async move { ids.batch_within::<i64>(1000, wait).await });
     let (result, after) = result_of(&next);
     assert_eq!(result.unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(after < LONG / 4, "{after:?}");
@@ -232,7 +235,7 @@ fn call_that_would_take_longer_than_it_may_is_refused_at_once() {
 #[test]
 fn cancelled_call_runs_no_callback() {
     let slow = slow(7);
-    let (call, next) = start(LONG, batch_in_pieces(1000, move |ids: &mut [Id], wait| slow.fill_for(ids, wait)));
+    let (call, next) = start(LONG, move |wait| async move { slow.batch_within::<Id>(1000, wait).await });
     call.cancel();
     // The callback is dropped, and the sender with it.
     assert!(matches!(next.recv_timeout(LONG), Err(std::sync::mpsc::RecvTimeoutError::Disconnected)));
@@ -240,9 +243,9 @@ fn cancelled_call_runs_no_callback() {
 
 #[test]
 fn panic_of_one_call_ends_no_other() {
-    let (_call, panics) = start(LONG, |_| -> Result<()> { panic!("on purpose") });
+    let (_call, panics) = start(LONG, async |_| -> Result<()> { panic!("on purpose") });
     assert_eq!(result_of(&panics).0.unwrap_err().kind(), ErrorKind::Internal);
-    let (_call, continues) = start(LONG, |_| Ok(7));
+    let (_call, continues) = start(LONG, async |_| Ok(7));
     assert_eq!(result_of(&continues).0, Ok(7));
 }
 
@@ -255,14 +258,18 @@ fn callback_may_fork_and_leaves_other_calls_to_the_parent() {
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
     let [read, write] = ends;
     let (other, looks) = (slow(11), AtomicBool::new(false));
-    let look = move |ids: &mut [Id], wait: Wait<'_>| {
-        if std::process::id() != parent && !looks.swap(true, Ordering::Relaxed) {
-            // SAFETY: the descriptor is open, and there is one byte.
-            unsafe { libc::write(write, c"x".as_ptr().cast(), 1) };
-        }
-        other.fill_for(ids, wait)
+    let look = move |wait| async move {
+        let mut batch = pin!(other.batch_within::<Id>(1000, wait));
+        poll_fn(|context| {
+            if std::process::id() != parent && !looks.swap(true, Ordering::Relaxed) {
+                // SAFETY: the descriptor is open, and there is one byte.
+                unsafe { libc::write(write, c"x".as_ptr().cast(), 1) };
+            }
+            batch.as_mut().poll(context)
+        })
+        .await
     };
-    let (_other, last) = start(LONG, batch_in_pieces(1000, look));
+    let (_other, last) = start(LONG, look);
     let (sender, forked) = std::sync::mpsc::channel();
     let fork = move |_| {
         // SAFETY: the child returns to frazil on this thread alone, and ends with it. A child that
@@ -275,7 +282,7 @@ fn callback_may_fork_and_leaves_other_calls_to_the_parent() {
             sender.send(child).unwrap();
         }
     };
-    let _pending = frazil::Pending::start(LONG, |_| Ok(()), fork).unwrap();
+    let _pending = frazil::Pending::start(async { Ok(()) }, fork).unwrap();
     let (child, mut status) = (forked.recv_timeout(LONG).unwrap(), -1);
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
@@ -292,21 +299,27 @@ fn callback_may_fork_and_leaves_other_calls_to_the_parent() {
 fn forked_child_makes_a_different_batch() {
     let folder = Folder::new("fork");
     let orders = frazil::Segment::open(&format!("orders step=10 store=file:{} wait=60s", folder.0.display())).unwrap();
-    let mut batch = batch_in_pieces(100, |ids: &mut [Id], wait| orders.fill_for(ids, wait));
-    // The first call takes the prefetched numbers, which are not enough.
-    assert_eq!(batch(Duration::ZERO.into()).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let mut batch = Box::pin(orders.batch_within::<Id>(100, LONG.into()));
+    // The first poll takes the prefetched numbers, which are not enough.
+    assert!(poll_once(batch.as_mut()).is_none());
+    let mut batch = || loop {
+        match poll_once(batch.as_mut()) {
+            Some(batch) => return batch,
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
     let file = folder.0.join("ids");
     // SAFETY: the child continues on this thread alone, and `_exit`s.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: this is a plain system call. A child that hangs is killed.
         unsafe { libc::alarm(60) };
-        let theirs: Vec<_> = batch(LONG.into()).into_iter().flatten().map(|id| id.to_string()).collect();
+        let theirs: Vec<_> = batch().into_iter().flatten().map(|id| id.to_string()).collect();
         let done = std::fs::write(file, theirs.join(" ")).is_ok();
         // SAFETY: ends the child without the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!done)) };
     }
-    let mine = batch(LONG.into()).unwrap();
+    let mine = batch().unwrap();
     let mut status = -1;
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
@@ -369,7 +382,7 @@ impl Drop for Folder {
 #[test]
 fn detached_generator_is_opened_without_a_thread() {
     let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=10 detached=true";
-    let (_call, open) = start(LONG, move |wait| Snowflake::open_spec(Spec::parse(line)?, wait));
+    let (_call, open) = start(LONG, move |wait| async move { Snowflake::open_within(Spec::parse(line)?, wait).await });
     result_of(&open).0.unwrap().next_id().unwrap();
 }
 
@@ -377,7 +390,7 @@ fn detached_generator_is_opened_without_a_thread() {
 fn openers_of_one_line_do_not_wait_for_each_other() {
     for line in ["standard node=901 size=500", "orders store=memory namespace=openers step=10"] {
         let supply = if line.contains("size") { Supply::Buffered } else { Supply::Segment };
-        let calls: Vec<_> = (0..20).map(|_| start(LONG, Numbers::opening(supply, Spec::parse(line).unwrap(), LONG))).collect();
+        let calls: Vec<_> = (0..20).map(|_| start(LONG, |wait| Numbers::open_within(supply, Spec::parse(line).unwrap(), wait))).collect();
         for (_call, open) in &calls {
             result_of(open).0.unwrap().next_id().unwrap();
         }

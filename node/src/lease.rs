@@ -6,8 +6,8 @@ use crate::convert;
 use crate::error::{OrThrow, guard, instead, refusal};
 use crate::next::{self, mint::Mint};
 use crate::snowflake::{node_bits, this};
-use crate::wait::{Form, NOW, blocking_call, later, max_wait, now_or_later};
-use frazil::{EVENT_LOOP_TIMEOUT, Snowflake, Wait};
+use crate::wait::{Form, awaited, blocking_call, later, max_wait, now_or_later};
+use frazil::{EVENT_LOOP_TIMEOUT, Snowflake};
 use held::close_all;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -57,9 +57,8 @@ pub fn snowflake_release_node<'a>(env: &'a Env, this: Unknown<'_>, options: Unkn
 
 pub(crate) fn discard<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = next::this::<M>(env, this)?.clone();
-    let max_wait = max_wait(env, options, Form::Promise)?;
-    // Not tried synchronously first, because each try would release a number.
-    later(env, max_wait, move |wait| ids.0.discard_for(wait), |()| ())
+    let wait = awaited(env, options)?;
+    later(env, async move { ids.0.discard_within(wait).await }, |()| ())
 }
 
 pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
@@ -72,7 +71,6 @@ pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>)
 
 pub(crate) fn close_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = next::this::<M>(env, this)?.clone();
-    let asked = max_wait(env, options, Form::Promise)?;
-    let close = move |wait: Wait<'_>| ids.0.close_for(wait);
-    now_or_later(env, asked, close(NOW.into()), || close, |()| ())
+    let wait = awaited(env, options)?;
+    now_or_later(env, async move { ids.0.close_within(wait).await }, |()| ())
 }

@@ -13,9 +13,9 @@ use crate::error::instance::Instance;
 use crate::error::panic::catch;
 use crate::error::{OrThrow, guard, instead, throw_raw, thrown};
 use crate::lease::held::Held;
-use crate::wait::{Form, NOW, blocking_call, in_place, max_wait, now_or_later};
+use crate::wait::{Form, awaited, blocking_call, in_place, max_wait, now_or_later};
 use ahead::Pieces;
-use frazil::{EVENT_LOOP_TIMEOUT, TextFormat, Wait, batch_in_pieces};
+use frazil::{EVENT_LOOP_TIMEOUT, TextFormat};
 use mint::Mint;
 use napi::bindgen_prelude::*;
 use napi::{JsError, check_status, sys};
@@ -130,13 +130,8 @@ fn guard_raw(env: sys::napi_env, body: impl FnOnce(&Env) -> Result<sys::napi_val
 
 /// The next ID at once if no wait is needed, otherwise a promise.
 pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    let ids = self::this::<M>(env, this)?;
-    let max_wait = max_wait(env, options, Form::Promise)?;
-    let waiting = || {
-        let ids = ids.clone();
-        move |wait: Wait<'_>| ids.0.next_id_for(wait)
-    };
-    now_or_later(env, max_wait, ids.0.next_id_for(NOW), waiting, |id| id.to_string())
+    let (ids, wait) = (self::this::<M>(env, this)?.clone(), awaited(env, options)?);
+    now_or_later(env, async move { ids.0.next_id_within(wait).await }, |id| id.to_string())
 }
 
 /// The next ID, as decimal text or in a format, for a call with options.
@@ -160,9 +155,8 @@ pub(crate) fn batch<M: Mint, V: From<Vec<i64>>>(env: &Env, this: Unknown<'_>, co
 /// A batch of `count` IDs at once if no wait is needed, otherwise a promise that continues after the IDs that were available.
 pub(crate) fn batch_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = self::this::<M>(env, this)?.clone();
-    let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::Promise)?);
-    let mut batch = batch_in_pieces(count, move |rest: &mut [i64], wait| ids.0.fill_for(rest, wait));
-    now_or_later(env, max_wait, batch(NOW.into()), || batch, Pieces::from)
+    let (count, wait) = (convert::count(env, count)?, awaited(env, options)?);
+    now_or_later(env, async move { ids.0.batch_within::<i64>(count, wait).await }, Pieces::from)
 }
 
 /// Fills a BigInt64Array with IDs and returns their number.

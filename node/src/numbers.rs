@@ -5,12 +5,11 @@ use crate::error::{OrThrow, guard, instead, refusal, refuse};
 use crate::lease;
 use crate::next::ahead;
 use crate::next::{self, Handle, mint::Mint};
-use crate::wait::{Form, NOW, now_or_later, open_in_place};
-use frazil::{ErrorKind, Numbers, Snowflake, Supply, Wait};
+use crate::wait::{Form, for_promise, now_or_later, open_in_place};
+use frazil::{ErrorKind, Numbers, Snowflake, Supply};
 use napi::ValueType;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
-use std::time::Duration;
 
 impl Mint for Numbers {
     const CLASS: &'static str = "a Segment, Tickets or a Buffered";
@@ -53,9 +52,8 @@ pub fn numbers_open_async<'a>(env: &'a Env, class: Unknown<'_>, spec: Unknown<'_
     guard(env, || {
         let supply = supply(env, class)?;
         let (spec, max_wait) = spec::for_numbers(env, spec, options, Form::Promise)?;
-        let mut open = Numbers::opening(supply, spec, max_wait.unwrap_or(Duration::MAX));
-        let mut open = move |wait: Wait<'_>| open(wait).map(Handle::new);
-        now_or_later(env, max_wait, open(NOW.into()), || open, External::new)
+        let open = async move { Numbers::open_within(supply, spec, for_promise(max_wait)).await.map(Handle::new) };
+        now_or_later(env, open, External::new)
     })
 }
 

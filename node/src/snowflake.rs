@@ -4,8 +4,8 @@ use crate::convert::{self, spec};
 use crate::error::{OrThrow, guard, instead};
 use crate::next::ahead;
 use crate::next::{self, Handle, mint::Mint};
-use crate::wait::{Form, NOW, now_or_later, open_in_place};
-use frazil::{Snowflake, Wait};
+use crate::wait::{Form, for_promise, now_or_later, open_in_place};
+use frazil::Snowflake;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
@@ -41,8 +41,8 @@ pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Res
 pub fn snowflake_open_async<'a>(env: &'a Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     guard(env, || {
         let (spec, max_wait) = spec::for_generator(env, spec, options, Form::Promise)?;
-        let open = move |wait: Wait<'_>| Snowflake::open_spec(spec.clone(), wait).map(Handle::new);
-        now_or_later(env, max_wait, open(NOW.into()), || open, External::new)
+        let open = async move { Snowflake::open_within(spec, for_promise(max_wait)).await.map(Handle::new) };
+        now_or_later(env, open, External::new)
     })
 }
 

@@ -12,18 +12,17 @@ use crate::convert::{self, entries, wrong_type};
 use crate::error::instance::Instance;
 use crate::error::{OrThrow, guard, refusal, refuse};
 use crate::event;
-use frazil::bindings::Waiting;
+use frazil::bindings::{Waiting, poll_once};
 use frazil::{EVENT_LOOP_TIMEOUT, ErrorKind, Pending, Wait};
 use line::Call;
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType, check_status, sys};
 use napi_derive::napi;
+use std::future::{poll_fn, ready};
+use std::pin::pin;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The limit of a call that does not wait.
-pub(crate) const NOW: Duration = Duration::ZERO;
 
 /// The options of a call that limit its wait.
 #[derive(Clone, Copy)]
@@ -72,6 +71,16 @@ pub(crate) fn max_wait(env: &Env, options: Unknown<'_>, form: Form) -> Result<Op
         None => Ok(max_wait),
         Some((name, _)) => convert::unknown_option(env, name, form.allowed()),
     }
+}
+
+/// Parses the options of a call that returns a promise, whose wait begins now.
+pub(crate) fn awaited(env: &Env, options: Unknown<'_>) -> Result<Wait<'static>> {
+    Ok(for_promise(max_wait(env, options, Form::Promise)?))
+}
+
+/// The wait of a call that returns a promise, from now on.
+pub(crate) fn for_promise(max_wait: Option<Duration>) -> Wait<'static> {
+    Wait::from(max_wait.unwrap_or(Duration::MAX)).begun()
 }
 
 /// Returns the time for which a call may block the event loop. The core allows more after a fork, which does not happen in Node.
@@ -159,34 +168,37 @@ fn settle(env: &Env, number: u32, with: impl FnOnce() -> std::result::Result<sys
     })
 }
 
-/// Returns the result of a call that need not wait, or its promise and the number by which `end_call` ends it. The continuation is made only for
-/// a call that waits.
-pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static, C: FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static>(
+/// Returns the result of a call that need not wait, or its promise and the number by which `end_call` ends it.
+pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
     env: &'a Env,
-    max_wait: Option<Duration>,
-    now: frazil::Result<T>,
-    call: impl FnOnce() -> C,
+    call: impl Future<Output = frazil::Result<T>> + Send + 'static,
     make: impl FnOnce(T) -> V + Send + 'static,
 ) -> Result<Unknown<'a>> {
-    match now {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => later(env, max_wait, call(), make),
-        result => make(result.or_throw(env)?).into_unknown(env),
+    let mut call = Box::pin(call);
+    match poll_once(call.as_mut()) {
+        None => later(env, call, make),
+        // The reason of a promise.
+        Some(Err(error)) if error.kind() == ErrorKind::WouldBlock => later(env, ready(Err(error)), make),
+        Some(result) => make(result.or_throw(env)?).into_unknown(env),
     }
 }
 
 /// The promise of a call, and its number.
 pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
     env: &'a Env,
-    max_wait: Option<Duration>,
-    mut call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static,
+    call: impl Future<Output = frazil::Result<T>> + Send + 'static,
     make: impl FnOnce(T) -> V + Send + 'static,
 ) -> Result<Unknown<'a>> {
     let (number, line) = Instance::of(env)?.calls.next();
     let to_warn = Arc::clone(&line);
-    let look = move |wait: Wait<'_>| {
-        let result = Waiting::of(|| call(wait));
-        event::heard().into_iter().for_each(|event| to_warn.send(Box::new(move |env| event::show(env, &event, true))));
-        result
+    let call = async move {
+        let mut call = pin!(Waiting::of(call));
+        poll_fn(|context| {
+            let polled = call.as_mut().poll(context);
+            event::heard().into_iter().for_each(|event| to_warn.send(Box::new(move |env| event::show(env, &event, true))));
+            polled
+        })
+        .await
     };
     let done =
         move |result: frazil::Result<Waiting<T>>| {
@@ -202,7 +214,7 @@ pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
                 })
             }));
         };
-    let pending = Pending::start(max_wait.unwrap_or(Duration::MAX), look, done).or_throw(env)?;
+    let pending = Pending::start(call, done).or_throw(env)?;
     let (mut promise, mut value) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: the environment is alive in this call, and both results are local variables.
     check_status!(unsafe { sys::napi_create_promise(env.raw(), &mut promise, &mut value) })?;

@@ -3,7 +3,7 @@
 use crate::convert;
 use crate::error::{exception, guard, held};
 use crate::next::Mint;
-use crate::wait::{Call, Limit, finish, named, timeout};
+use crate::wait::{Call, Limit, awaited, finish, named, timeout};
 use frazil::bindings::{DROP_TIMEOUT, EXIT_TIMEOUT};
 use frazil::{EVENT_LOOP_TIMEOUT, Error, ErrorKind, Source};
 use pyo3::ffi;
@@ -136,8 +136,8 @@ pub(crate) fn close<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, P
 
 /// A coroutine of `close`.
 pub(crate) fn close_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-    let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.close_for(wait), nothing), ids, "aclose")
+    let (shared, wait) = (Arc::clone(ids.get().ids()), awaited(max)?);
+    finish(Call::new(async move { shared.close_within(wait).await }, nothing), ids, "aclose")
 }
 
 /// Releases a leased number, and drops what was prefetched; `instead` is the method for event loops.
@@ -152,8 +152,8 @@ pub(crate) fn arelease<'py, M: Mint>(
     max: Option<&Bound<'py, PyAny>>,
     method: &'static str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.discard_for(wait), nothing), ids, method)
+    let (shared, wait) = (Arc::clone(ids.get().ids()), awaited(max)?);
+    finish(Call::new(async move { shared.discard_within(wait).await }, nothing), ids, method)
 }
 
 fn nothing(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {

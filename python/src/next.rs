@@ -6,9 +6,9 @@ pub(crate) mod source;
 
 use crate::convert;
 use crate::error::{OrRaise, exception, guard, guard_short, held, refuse};
-use crate::wait::{Call, Limit, finish, timeout};
+use crate::wait::{Call, Limit, awaited, finish, timeout};
 use frazil::bindings::Written;
-use frazil::{Error, ErrorKind, Id, MAX_BATCH, Source, batch_in_pieces};
+use frazil::{Error, ErrorKind, Id, MAX_BATCH, Source};
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyList, PyTuple, PyType};
@@ -57,8 +57,8 @@ fn next_within<I: Source>(py: Python<'_>, ids: &I, timeout: Option<Duration>) ->
 
 /// A coroutine of the next ID.
 pub(crate) fn anext<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-    let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.next_id_for(wait), |py, id| id.get().into_py_any(py)), ids, "anext")
+    let (shared, wait) = (Arc::clone(ids.get().ids()), awaited(max)?);
+    finish(Call::new(async move { shared.next_id_within(wait).await }, |py, id| id.get().into_py_any(py)), ids, "anext")
 }
 
 /// A list of `count` IDs: all or nothing.
@@ -74,9 +74,9 @@ pub(crate) fn abatch<'py, M: Mint>(
     count: &Bound<'py, PyAny>,
     max: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let shared = Arc::clone(ids.get().ids());
-    let batch = batch_in_pieces(self::count(&**ids.get().ids(), count)?, move |buffer: &mut [i64], wait| shared.fill_for(buffer, wait));
-    finish(Call::new(timeout(max)?, batch, |py, batch| Ok(PyList::new(py, batch)?.into_any().unbind())), ids, "abatch")
+    let (shared, count, wait) = (Arc::clone(ids.get().ids()), self::count(&**ids.get().ids(), count)?, awaited(max)?);
+    let batch = async move { shared.batch_within::<i64>(count, wait).await };
+    finish(Call::new(batch, |py, batch| Ok(PyList::new(py, batch)?.into_any().unbind())), ids, "abatch")
 }
 
 /// The size of a batch; the core refuses one that is too large.

@@ -9,13 +9,12 @@ use crate::next::{self, Mint, next_id};
 use crate::snowflake::Reduced;
 use crate::stats::Stats;
 use crate::wait::{self, Call, Limit, Opened, finish};
-use frazil::{Supply, Wait};
+use frazil::Supply;
 use pyo3::PyClass;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::sync::Arc;
-use std::time::Duration;
 
 #[doc = doc!(Numbers)]
 #[pyclass(frozen, subclass, weakref, module = "frazil")]
@@ -154,10 +153,9 @@ fn open_async<'py, C>(
 where
     C: PyClass<BaseType = Numbers> + Clone + Send + 'static,
 {
-    let (timeout, spec) = (wait::timeout(timeout)?, spec::for_numbers(spec, options, of.py())?);
-    let mut open = frazil::Numbers::opening(supply, spec, timeout.unwrap_or(Duration::MAX));
-    let open = move |wait: Wait<'_>| open(wait).map(Opened::new);
-    finish(Call::new(timeout, open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of, "aopen")
+    let (wait, spec) = (wait::awaited(timeout)?, spec::for_numbers(spec, options, of.py())?);
+    let open = async move { frazil::Numbers::open_within(supply, spec, wait).await.map(Opened::new) };
+    finish(Call::new(open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of, "aopen")
 }
 
 fn object<C>(py: Python<'_>, class: C, numbers: frazil::Numbers) -> PyResult<Bound<'_, C>>

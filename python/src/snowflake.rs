@@ -8,7 +8,7 @@ use crate::next::source::source;
 use crate::next::{self, Mint, next_id};
 use crate::stats::Stats;
 use crate::wait::{self, Call, Limit, Opened, finish};
-use frazil::{ErrorKind, Wait};
+use frazil::ErrorKind;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
@@ -45,9 +45,9 @@ source!(Snowflake, {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guard(class.py(), || {
-            let (timeout, spec) = (wait::timeout(timeout)?, spec::for_generator(spec, options, class.py())?);
-            let open = move |wait: Wait<'_>| frazil::Snowflake::open_spec(spec.clone(), wait).map(Opened::new);
-            finish(Call::new(timeout, open, |py, ids| Ok(Snowflake::object(py, ids.take())?.into_any().unbind())), class, "aopen")
+            let (wait, spec) = (wait::awaited(timeout)?, spec::for_generator(spec, options, class.py())?);
+            let open = async move { frazil::Snowflake::open_within(spec, wait).await.map(Opened::new) };
+            finish(Call::new(open, |py, ids| Ok(Snowflake::object(py, ids.take())?.into_any().unbind())), class, "aopen")
         })
     }
 

@@ -110,6 +110,11 @@ pub(crate) fn timeout(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Durat
     value.filter(|value| !value.is_none()).map(convert::seconds).transpose()
 }
 
+/// The wait of a call that an event loop awaits, from now on.
+pub(crate) fn awaited(value: Option<&Bound<'_, PyAny>>) -> PyResult<Wait<'static>> {
+    Ok(Wait::from(timeout(value)?.unwrap_or(Duration::MAX)).begun())
+}
+
 /// Returns whether an event loop runs in this thread.
 fn runs_loop(py: Python<'_>) -> PyResult<bool> {
     let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;

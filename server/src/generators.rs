@@ -1,5 +1,6 @@
 //! Several generators under one name, each with its own node number: together they exceed the rate of one.
 
+use frazil::bindings::Written;
 use frazil::{Error, ErrorKind, Id, Layout, Result, Snowflake, Spec, Stats, Wait};
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -44,43 +45,74 @@ impl Generators {
         (0..count).map(|_| Snowflake::open_spec(spec.clone(), wait)).collect::<Result<_>>().map(Generators)
     }
 
-    /// Returns one ID: from this thread's generator if it has one now, otherwise from any that has.
+    /// Returns one ID without a wait: from this thread's generator if it has one now, otherwise from any that has.
     ///
     /// # Errors
     /// Those of `Snowflake::next_id_for`.
-    pub fn next_for(&self, wait: Wait<'_>) -> Result<i64> {
-        if let [only] = &*self.0 {
-            return only.next_id_for(wait).map(Id::get);
-        }
-        let mut soonest = Soonest::default();
-        for ids in self.in_turn() {
-            match ids.next_id_for(Duration::ZERO) {
-                Ok(id) => return Ok(id.get()),
-                Err(error) => soonest.note(ids, error),
-            }
-        }
-        soonest.found()?.next_id_for(wait).map(Id::get)
+    pub fn next_now(&self) -> Result<i64> {
+        let id = match &*self.0 {
+            [only] => only.next_id_for(Duration::ZERO),
+            _ => self.any().map_err(|soonest| soonest.error),
+        };
+        id.map(Id::get)
     }
 
-    /// Fills the buffer with IDs that ascend within each generator, from as few generators as possible.
+    /// One ID like that of [`next_now`](Generators::next_now), as a future for `Pending`.
     ///
     /// # Errors
-    /// Those of `Snowflake::fill_for`.
-    pub fn fill_for(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
+    /// Those of `Snowflake::next_id_for`.
+    pub async fn next_within(&self, wait: Wait<'_>) -> Result<i64> {
+        let id = match &*self.0 {
+            [only] => only.next_id_within(wait).await,
+            _ => self.any_within(wait).await,
+        };
+        id.map(Id::get)
+    }
+
+    /// `count` IDs that ascend within each generator, from as few generators as possible, as a future for `Pending`.
+    ///
+    /// # Errors
+    /// Those of `Snowflake::batch_for`.
+    pub async fn batch_within(&self, count: usize, wait: Wait<'_>) -> Result<Vec<i64>> {
         if let [only] = &*self.0 {
-            return only.fill_for(buffer, wait);
+            return only.batch_within(count, wait).await;
         }
-        let (mut written, mut soonest) = (0, Soonest::default());
+        // If the machine is copied, the copy begins again, and drops the ID that it waited for.
+        let (mut ids, mut written) = (vec![0; count], Written::new());
+        loop {
+            for generator in self.in_turn() {
+                let at = written.count();
+                let filled = generator.fill_for(&mut ids[at..], Duration::ZERO);
+                written.add(filled.as_ref().map_or_else(Error::written, |()| count - at));
+                if written.count() == count {
+                    return Ok(ids);
+                }
+            }
+            let (at, next) = (written.count(), self.any_within(wait).await?);
+            ids[at] = next.get();
+            written.add(1);
+        }
+    }
+
+    async fn any_within(&self, wait: Wait<'_>) -> Result<Id> {
+        match self.any() {
+            Ok(id) => Ok(id),
+            Err(soonest) if soonest.is_over() => Err(soonest.error),
+            Err(soonest) => soonest.ids.next_id_within(wait).await,
+        }
+    }
+
+    /// One ID of any generator that has one now, or the generator to wait for.
+    fn any(&self) -> std::result::Result<Id, Soonest<'_>> {
+        let mut soonest: Option<Soonest<'_>> = None;
         for ids in self.in_turn() {
-            let Err(error) = ids.fill_for(&mut buffer[written..], Duration::ZERO) else { return Ok(()) };
-            written += error.written();
-            soonest.note(ids, error);
+            match ids.next_id_for(Duration::ZERO).map_err(|error| Soonest::new(ids, error)) {
+                Ok(id) => return Ok(id),
+                Err(next) if soonest.as_ref().is_none_or(|soonest| next.rank < soonest.rank) => soonest = Some(next),
+                Err(_) => {}
+            }
         }
-        let rest = soonest.found().and_then(|ids| ids.fill_for(&mut buffer[written..], wait));
-        rest.map_err(|error| {
-            let more = error.written();
-            error.after_writing(written + more)
-        })
+        Err(soonest.expect("there is at least one"))
     }
 
     /// Returns whether one batch may mix the IDs of several generators, each in its own order.
@@ -122,22 +154,21 @@ impl Generators {
 }
 
 /// The generator to wait for when none has an ID now: one that may be waited for, has its lease, and is due first.
-#[derive(Default)]
-struct Soonest<'a>(Option<((bool, bool, Duration), &'a Snowflake, Error)>);
+struct Soonest<'a> {
+    rank: (bool, bool, Duration),
+    ids: &'a Snowflake,
+    error: Error,
+}
 
 impl<'a> Soonest<'a> {
-    fn note(&mut self, ids: &'a Snowflake, error: Error) {
+    fn new(ids: &'a Snowflake, error: Error) -> Self {
         let rank = (error.kind() != ErrorKind::WouldBlock, !has_lease(ids), error.retry_after().unwrap_or(Duration::MAX));
-        if self.0.as_ref().is_none_or(|(best, ..)| rank < *best) {
-            self.0 = Some((rank, ids, error.after_writing(0)));
-        }
+        Soonest { rank, ids, error }
     }
 
-    /// # Errors
-    /// The first generator's error, where none may be waited for.
-    fn found(self) -> Result<&'a Snowflake> {
-        let ((is_over, ..), ids, error) = self.0.expect("there is at least one");
-        if is_over { Err(error) } else { Ok(ids) }
+    /// Returns whether no generator may be waited for.
+    fn is_over(&self) -> bool {
+        self.rank.0
     }
 }
 
@@ -170,20 +201,34 @@ fn turn() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use frazil::bindings::poll_once;
     use std::collections::BTreeSet;
+    use std::pin::pin;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn made<T>(call: impl Future<Output = T>) -> T {
+        let mut call = pin!(call);
+        loop {
+            match poll_once(call.as_mut()) {
+                Some(result) => return result,
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
 
     #[test]
     fn generators_have_separate_numbers_and_share_a_batch() {
-        let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' store=memory namespace=generators exhausted=error generators=4";
+        let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' store=memory namespace=generators exhausted=wait:60s generators=4";
         let mut spec = Spec::parse(line).unwrap();
         let count = wanted(&mut spec).unwrap();
         let all = Generators::open(spec, count, Duration::from_secs(60).into()).unwrap();
-        // One tick holds 16 of them.
-        let mut ids = [0; 1000];
-        let written = all.fill_for(&mut ids, Duration::ZERO.into()).unwrap_err().written();
-        let nodes: BTreeSet<_> = ids[..written].iter().map(|&id| all.layout().decode(Id::try_from(id).unwrap()).unwrap().node()).collect();
+        // A tick of each holds 16 of them.
+        let ids = made(all.batch_within(60, LONG.into())).unwrap();
+        let written = ids.len();
+        let nodes: BTreeSet<_> = ids.iter().map(|&id| all.layout().decode(Id::try_from(id).unwrap()).unwrap().node()).collect();
         assert_eq!((nodes.len(), all.stats().issued), (4, written as u64));
-        assert_eq!(ids[..written].iter().collect::<BTreeSet<_>>().len(), written);
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), written);
     }
 
     #[test]
@@ -194,13 +239,14 @@ mod tests {
         let all = Generators::open(spec, count, Duration::from_secs(60).into()).unwrap();
         all.in_turn().next().unwrap().close();
         // More than one tick holds, so the call waits for the other generator.
-        let mut ids = [0; 40];
-        all.fill_for(&mut ids, Duration::from_secs(60).into()).unwrap();
+        made(all.batch_within(40, LONG.into())).unwrap();
         for _ in 0..20 {
-            all.next_for(Duration::from_secs(60).into()).unwrap();
+            made(all.next_within(LONG.into())).unwrap();
         }
         all.0.iter().for_each(Snowflake::close);
-        assert_eq!(all.next_for(Duration::from_secs(60).into()).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(made(all.next_within(LONG.into())).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(made(all.batch_within(1, LONG.into())).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(all.next_now().unwrap_err().kind(), ErrorKind::Closed);
     }
 
     #[test]

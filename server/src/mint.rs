@@ -7,8 +7,8 @@
 
 use crate::names::Name;
 use crate::share::{Taken, WAITING};
-use frazil::bindings::{Row, Written};
-use frazil::{Error, ErrorKind, Pending, Result, Wait, batch_in_pieces};
+use frazil::bindings::{Row, Written, poll_once};
+use frazil::{Error, ErrorKind, Pending, Result, Wait};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::coop::consume_budget;
@@ -21,10 +21,10 @@ const SHARE: usize = 64;
 /// # Errors
 /// Those of `Snowflake::next_id_for` and `Numbers::next_id_for`.
 pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
-    match name.next_for(Duration::ZERO.into()) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            let named = Arc::clone(name);
-            Box::pin(later(name, max_wait, move |wait| named.next_for(wait))).await
+    match name.next_now() {
+        Err(error) if error.kind() == ErrorKind::WouldBlock && !max_wait.is_zero() => {
+            let (named, wait) = (Arc::clone(name), limit(max_wait));
+            Box::pin(call(name, async move { named.next_within(wait).await })).await
         }
         done => done,
     }
@@ -35,8 +35,8 @@ pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
 /// # Errors
 /// Those of [`one`].
 pub async fn many(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Vec<i64>> {
-    let named = Arc::clone(name);
-    let mut ids = call(name, max_wait, batch_in_pieces(count, move |rest: &mut [i64], wait| named.fill_for(rest, wait))).await?;
+    let (named, wait) = (Arc::clone(name), limit(max_wait));
+    let mut ids = call(name, async move { named.batch_within(count, wait).await }).await?;
     if name.are_several() {
         ids.sort();
     }
@@ -47,23 +47,20 @@ pub async fn many(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
     Ok(ids)
 }
 
-/// Makes a call at once if it need not wait.
-async fn call<T: Send + 'static>(
-    name: &Name,
-    max_wait: Duration,
-    mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
-) -> Result<T> {
-    match call(Duration::ZERO.into()) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Box::pin(later(name, max_wait, call)).await,
-        done => done,
-    }
+/// The wait of a request, from now on.
+fn limit(max_wait: Duration) -> Wait<'static> {
+    Wait::from(max_wait).begun()
 }
 
-/// Makes a call that waits. Callers box it, because its size should not be part of every request.
-async fn later<T: Send + 'static>(name: &Name, max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+/// Makes a call, at once if it need not wait. The boxes keep its size out of every request.
+async fn call<T: Send + 'static>(name: &Name, call: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    let mut call = Box::pin(call);
+    if let Some(done) = poll_once(call.as_mut()) {
+        return done;
+    }
     let _place = place(name)?;
     // A client of HTTP/2 that resets its request drops it here. A client of another protocol that has ended its side may still read.
-    Pending::future(max_wait, call).await
+    Box::pin(Pending::future(call)).await
 }
 
 /// Takes the place of a request that waits.
@@ -85,28 +82,47 @@ pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
     let Some(numbers) = name.numbers().cloned() else {
         return Ok(rows_of(&many(name, count, max_wait).await?));
     };
-    call(name, max_wait, rows_in_pieces(count, move |most, wait| numbers.try_row(most, wait))).await
+    let wait = limit(max_wait);
+    let rows = async move {
+        let mut rows = Rows::new(count);
+        while let Some(most) = rows.wanted() {
+            rows.add(numbers.row_within(most, wait).await?);
+        }
+        Ok(rows.all)
+    };
+    call(name, rows).await
 }
 
-/// A call for `count` numbers as rows, in as many polls as it takes. If the machine is copied between two polls, the copy begins again,
-/// because the rows so far belong to the original.
-fn rows_in_pieces(count: usize, mut take: impl FnMut(u64, Wait<'_>) -> Result<Row>) -> impl FnMut(Wait<'_>) -> Result<Vec<Row>> {
-    let (mut rows, mut written) = (Vec::<Row>::new(), Written::new());
-    move |wait| {
-        loop {
-            let have = written.count();
-            if have == 0 {
-                rows.clear();
-            }
-            if have == count {
-                return Ok(std::mem::take(&mut rows));
-            }
-            let row = take((count - have) as u64, wait)?;
-            written.add(row.count as usize);
-            match rows.last_mut() {
-                Some(last) if continues(last, &row) => last.count += row.count,
-                _ => rows.push(row),
-            }
+/// The numbers of a request as rows. If the machine is copied while the request waits, the copy begins again, because the rows so far
+/// belong to the original.
+struct Rows {
+    count: usize,
+    all: Vec<Row>,
+    written: Written,
+}
+
+impl Rows {
+    fn new(count: usize) -> Self {
+        Rows { count, all: Vec::new(), written: Written::new() }
+    }
+
+    /// Returns how many numbers are missing; `None` if there are all.
+    fn wanted(&mut self) -> Option<u64> {
+        match self.count - self.written.count() {
+            0 => None,
+            missing => Some(missing as u64),
+        }
+    }
+
+    fn add(&mut self, row: Row) {
+        self.written.add(row.count as usize);
+        if self.written.count() == 0 {
+            // The copy may not use this row, either.
+            return self.all.clear();
+        }
+        match self.all.last_mut() {
+            Some(last) if continues(last, &row) => last.count += row.count,
+            _ => self.all.push(row),
         }
     }
 }
@@ -116,8 +132,8 @@ fn rows_in_pieces(count: usize, mut take: impl FnMut(u64, Wait<'_>) -> Result<Ro
 /// # Errors
 /// Those of [`one`].
 pub async fn row(name: &Arc<Name>, most: u64, max_wait: Duration) -> Result<Row> {
-    let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
-    call(name, max_wait, move |wait| numbers.try_row(most, wait)).await
+    let (numbers, wait) = (name.numbers().cloned().ok_or_else(|| no_rows(name))?, limit(max_wait));
+    call(name, async move { numbers.row_within(most, wait).await }).await
 }
 
 /// The number of tries at a row, each after a range ended and the next one did not continue it.
@@ -128,9 +144,18 @@ const TRIES: usize = 8;
 /// # Errors
 /// Those of [`one`]; `OUT_OF_RANGE` if the segment never has that many in a row.
 pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Row> {
-    let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
-    let row = row_in_pieces(count as u64, move |most, wait| numbers.try_row(most, wait));
-    call(name, max_wait, row).await?.ok_or_else(|| {
+    let (numbers, wait) = (name.numbers().cloned().ok_or_else(|| no_rows(name))?, limit(max_wait));
+    let row = async move {
+        let mut row = OneRow::new(count as u64);
+        while row.tries < TRIES {
+            let more = numbers.row_within(row.wanted(), wait).await?;
+            if row.add(more) {
+                return Ok(row.found);
+            }
+        }
+        Ok(None)
+    };
+    call(name, row).await?.ok_or_else(|| {
         let why = format!(
             "{count} numbers of {} are not available in a row: request fewer, or give the segment a step of {count} or more",
             name.name
@@ -139,27 +164,41 @@ pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Res
     })
 }
 
-/// A call for `count` numbers in a row, in as many polls as it takes, like [`rows_in_pieces`]. `None` if no such row was found.
-fn row_in_pieces(count: u64, mut take: impl FnMut(u64, Wait<'_>) -> Result<Row>) -> impl FnMut(Wait<'_>) -> Result<Option<Row>> {
-    let (mut found, mut tries, mut written) = (None::<Row>, 0, Written::new());
-    move |wait| {
-        while tries < TRIES {
-            found = found.filter(|_| written.count() > 0);
-            let more = take(count - found.map_or(0, |row| row.count), wait)?;
-            written.add(1);
-            let row = match found {
-                Some(row) if continues(&row, &more) => Row { count: row.count + more.count, ..row },
-                before => {
-                    tries += usize::from(before.is_some());
-                    more
-                }
-            };
-            if written.count() > 0 && row.count == count {
-                return Ok(Some(row));
-            }
-            found = Some(row);
+/// A search for numbers in a row. It begins again in a copy, like [`Rows`].
+struct OneRow {
+    count: u64,
+    found: Option<Row>,
+    tries: usize,
+    written: Written,
+}
+
+impl OneRow {
+    fn new(count: u64) -> Self {
+        OneRow { count, found: None, tries: 0, written: Written::new() }
+    }
+
+    /// Returns how many numbers are missing.
+    fn wanted(&mut self) -> u64 {
+        self.found = self.found.filter(|_| self.written.count() > 0);
+        self.count - self.found.map_or(0, |row| row.count)
+    }
+
+    /// Returns whether the row is complete with these numbers.
+    fn add(&mut self, more: Row) -> bool {
+        self.written.add(1);
+        if self.written.count() == 0 {
+            self.found = None;
+            return false;
         }
-        Ok(None)
+        let row = match self.found {
+            Some(row) if continues(&row, &more) => Row { count: row.count + more.count, ..row },
+            before => {
+                self.tries += usize::from(before.is_some());
+                more
+            }
+        };
+        self.found = Some(row);
+        row.count == self.count
     }
 }
 
@@ -199,27 +238,6 @@ mod tests {
         Row { first, step: 1, count }
     }
 
-    /// Polls a call, simulates a copy of the machine, and polls again. The original's row is 1 to 3.
-    fn polled<T>(mut call: impl FnMut(Wait<'_>) -> Result<T>) -> T {
-        let now = || Wait::from(Duration::ZERO);
-        assert!(call(now()).is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
-        frazil::restored();
-        call(now()).unwrap()
-    }
-
-    /// Rows for the original, which takes three numbers of a range, and for the copy, which gets another range.
-    fn ranges() -> impl FnMut(u64, Wait<'_>) -> Result<Row> {
-        let mut turn = 0;
-        move |most, _| {
-            turn += 1;
-            match turn {
-                1 => Ok(row(1, 3)),
-                2 => Err(Error::new(ErrorKind::WouldBlock, "no range is there")),
-                _ => Ok(row(4, most)),
-            }
-        }
-    }
-
     /// Rows that were found before a copy belong to the original, also if the request is between two polls.
     #[test]
     fn rows_from_before_a_copy_are_dropped() {
@@ -232,8 +250,20 @@ mod tests {
             return assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
         }
         let shown = |row: &Row| (row.first, row.count);
-        assert_eq!(polled(rows_in_pieces(10, ranges())).iter().map(shown).collect::<Vec<_>>(), [(4, 10)]);
-        assert_eq!(polled(row_in_pieces(10, ranges())).as_ref().map(shown), Some((4, 10)));
+        let (mut rows, mut one) = (Rows::new(10), OneRow::new(10));
+        assert_eq!((rows.wanted(), one.wanted()), (Some(10), 10));
+        rows.add(row(1, 3));
+        assert!(!one.add(row(1, 3)));
+        assert_eq!((rows.wanted(), one.wanted()), (Some(7), 7));
+        // The copy is made during the wait for more.
+        frazil::restored();
+        rows.add(row(4, 7));
+        assert!(!one.add(row(4, 7)));
+        assert_eq!((rows.wanted(), one.wanted()), (Some(10), 10), "a row of that moment may be the original's");
+        rows.add(row(4, 10));
+        assert!(one.add(row(4, 10)));
+        assert_eq!((rows.wanted(), rows.all.iter().map(shown).collect::<Vec<_>>()), (None, vec![(4, 10)]));
+        assert_eq!(one.found.as_ref().map(shown), Some((4, 10)));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use frazil::admin::segment::{begin_tag, check_begun};
 use frazil::{Error, ErrorKind, Id, Layout, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// The longest name. A segment's tag has the same limit, because the name is the tag.
 const LONGEST: usize = 64;
@@ -191,24 +192,38 @@ impl Name {
         self.source.get().is_some()
     }
 
+    /// Returns one ID without a wait.
+    ///
     /// # Errors
     /// Those of `Snowflake::next_id_for` and `Numbers::next_id_for`; `UNKNOWN_KEY` for a store.
-    pub fn next_for(&self, wait: Wait<'_>) -> Result<i64> {
+    pub fn next_now(&self) -> Result<i64> {
         match self.source()? {
-            Source::Generators(ids) => ids.next_for(wait),
-            Source::Numbers(_, numbers) => numbers.next_id_for(wait).map(Id::get),
+            Source::Generators(ids) => ids.next_now(),
+            Source::Numbers(_, numbers) => numbers.next_id_for(Duration::ZERO).map(Id::get),
             Source::Store(_) => Err(self.has_no_ids()),
         }
     }
 
-    /// Fills the buffer with ascending IDs, unless there are [several generators](Name::are_several).
+    /// One ID, as a future for `Pending`.
     ///
     /// # Errors
-    /// Those of `Snowflake::fill_for` and `Numbers::fill_for`; `UNKNOWN_KEY` for a store.
-    pub fn fill_for(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
+    /// As [`next_now`](Name::next_now).
+    pub async fn next_within(&self, wait: Wait<'_>) -> Result<i64> {
         match self.source()? {
-            Source::Generators(ids) => ids.fill_for(buffer, wait),
-            Source::Numbers(_, numbers) => numbers.fill_for(buffer, wait),
+            Source::Generators(ids) => ids.next_within(wait).await,
+            Source::Numbers(_, numbers) => numbers.next_id_within(wait).await.map(Id::get),
+            Source::Store(_) => Err(self.has_no_ids()),
+        }
+    }
+
+    /// `count` ascending IDs, unless there are [several generators](Name::are_several), as a future for `Pending`.
+    ///
+    /// # Errors
+    /// Those of `Snowflake::batch_for` and `Numbers::batch_for`; `UNKNOWN_KEY` for a store.
+    pub async fn batch_within(&self, count: usize, wait: Wait<'_>) -> Result<Vec<i64>> {
+        match self.source()? {
+            Source::Generators(ids) => ids.batch_within(count, wait).await,
+            Source::Numbers(_, numbers) => numbers.batch_within(count, wait).await,
             Source::Store(_) => Err(self.has_no_ids()),
         }
     }

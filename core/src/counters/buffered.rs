@@ -34,9 +34,9 @@ impl RingPlan {
     ///
     /// # Errors
     /// `SPEC`, `OUT_OF_RANGE`; those of [`Snowflake::open_spec`].
-    pub(crate) fn new(spec: &Spec, wait: Wait<'_>) -> Result<Self> {
+    pub(crate) async fn new(spec: &Spec, wait: Wait<'_>) -> Result<Self> {
         let (levels, timeout) = RingPlan::own(spec)?;
-        let ids = Snowflake::open_spec(spec.without(KEYS), wait).map_err(|error| match error.kind() {
+        let ids = Snowflake::open_within(spec.without(KEYS), wait).await.map_err(|error| match error.kind() {
             ErrorKind::UnknownKey => {
                 let near = spec.without(KEYS).meant(KEYS).map_or_else(String::new, |key| format!(" (did you mean {key}?)"));
                 Error::new(error.kind(), format!("{error}; a ring's own: {}{near}", KEYS.join(", ")))

@@ -7,11 +7,11 @@ pub use handles::{Buffered, Segment, Tickets};
 use crate::counters::buffered;
 use crate::counters::prefetch::{Prefetch, PrefetchUse};
 use crate::counters::segment;
-use crate::handle::snowflake::{self, Snowflake, drop_timeout};
+use crate::handle::snowflake::{self, Pieces, Snowflake, drop_timeout};
 use crate::id::Id;
 use crate::observe::stats::{self, Counted, Stats};
 use crate::spec::Spec;
-use crate::wait::Wait;
+use crate::wait::{Wait, block_on};
 use frazil_base::error::spec_error;
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::os::fork::{FirstCall, Written};
@@ -137,49 +137,30 @@ impl Numbers {
     /// As [`Segment::open`], [`Tickets::open`], [`Buffered::open`]; `WOULD_BLOCK` if the wait was
     /// stopped, or a ring's generator takes longer than the caller's limit.
     pub fn open<'a>(supply: Supply, spec: Spec, wait: impl Into<Wait<'a>>) -> Result<Self> {
-        let wait = wait.into().begun();
-        let numbers = Numbers::new(supply, spec, wait)?;
-        match numbers.prepare(supply, &wait) {
-            Err(error) if error.kind() != ErrorKind::WouldBlock || !wait.left().is_zero() => Err(numbers.dropped(error, &wait)),
+        block_on(Numbers::open_within(supply, spec, wait.into()))
+    }
+
+    /// The future of [`open`](Numbers::open).
+    #[doc(hidden)]
+    pub async fn open_within(supply: Supply, spec: Spec, wait: Wait<'_>) -> Result<Self> {
+        let wait = wait.begun();
+        let numbers = Numbers::new(supply, spec, wait).await?;
+        // Tickets call no store before the first call.
+        let prepared = if supply == Supply::Tickets { Ok(()) } else { numbers.shared.prefetch.prepare(&wait).await };
+        match prepared {
+            Err(error) if error.kind() != ErrorKind::WouldBlock || !wait.left().is_zero() => {
+                // A ring waits for its store, even if an event loop has no time left.
+                drop(numbers.close_within(wait.left().min(snowflake::DROP_TIMEOUT).into()).await);
+                Err(error)
+            }
             _ => Ok(numbers),
         }
     }
 
-    /// Returns a call that opens a spec for [`Pending`](crate::Pending), within the same limit.
-    /// After `WOULD_BLOCK`, the next poll continues.
-    #[doc(hidden)]
-    pub fn opening(supply: Supply, spec: Spec, limit: Duration) -> impl FnMut(Wait<'_>) -> Result<Self> + Send + 'static {
-        let mut begun = None;
-        move |wait| {
-            let wait = wait.begun();
-            let numbers = begun.take().map_or_else(|| Numbers::new(supply, spec.clone(), wait), Ok)?;
-            match numbers.prepare(supply, &wait) {
-                Err(error) if error.kind() != ErrorKind::WouldBlock => Err(numbers.dropped(error, &wait)),
-                Err(error) if !limit.is_zero() && !wait.is_ended_by(&error) => {
-                    begun = Some(numbers);
-                    Err(error)
-                }
-                _ => Ok(numbers),
-            }
-        }
-    }
-
-    /// Waits for the first numbers. Tickets call no store before the first call.
-    fn prepare(&self, supply: Supply, wait: &Wait<'_>) -> Result<()> {
-        if supply == Supply::Tickets { Ok(()) } else { self.shared.prefetch.prepare(wait) }
-    }
-
-    /// Drops the handle after a failed opening. Dropping a ring waits for its store, even if an
-    /// event loop has no time left.
-    fn dropped(self, error: Error, wait: &Wait<'_>) -> Error {
-        drop(self.close_for(wait.left().min(drop_timeout())));
-        error
-    }
-
-    fn new(supply: Supply, spec: Spec, wait: Wait<'_>) -> Result<Self> {
+    async fn new(supply: Supply, spec: Spec, wait: Wait<'_>) -> Result<Self> {
         let (purpose, ring): (Arc<dyn PrefetchUse>, _) = match supply {
             Supply::Buffered => {
-                let plan = Arc::new(buffered::RingPlan::new(&spec, wait)?);
+                let plan = Arc::new(buffered::RingPlan::new(&spec, wait).await?);
                 (Arc::clone(&plan) as _, Some(plan))
             }
             Supply::Segment => (Arc::new(segment::SegmentPlan::new(&spec, segment::Way::Ranges)?), None),
@@ -231,6 +212,12 @@ impl Numbers {
         self.shared.prefetch.take_one(wait).map(Id::from_bits)
     }
 
+    /// The future of [`next_id_for`](Numbers::next_id_for).
+    #[doc(hidden)]
+    pub async fn next_id_within(&self, wait: Wait<'_>) -> Result<Id> {
+        Ok(Id::from_bits(self.shared.prefetch.take(1, &wait.begun()).await?.first))
+    }
+
     /// Fills a buffer with numbers. Accepts `Id` or `i64`.
     ///
     /// # Errors
@@ -244,15 +231,16 @@ impl Numbers {
     /// # Errors
     /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
     pub fn fill_for<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
+        block_on(self.fill_async(buffer, &wait.into().begun()))
+    }
+
+    async fn fill_async<T: From<Id>>(&self, buffer: &mut [T], wait: &Wait<'_>) -> Result<()> {
         // An empty buffer takes no number, so the handle is checked here.
         self.shared.prefetch.check_open()?;
-        let wait = wait.into().begun();
         let mut written = Written::new();
         while written.count() < buffer.len() {
-            let taken = self.shared.prefetch.take((buffer.len() - written.count()) as u64, wait);
+            let taken = self.shared.prefetch.take((buffer.len() - written.count()) as u64, wait).await;
             let taken = taken.map_err(|error| error.after_writing(written.count()))?;
-            // The phase also ends if the numbers came by another caller's wait.
-            wait.end_phase();
             // If the machine was copied after the numbers were taken, the copy has them too, so it
             // begins again.
             for (place, n) in buffer[written.count_in(taken.process)..].iter_mut().zip(0..taken.count) {
@@ -264,15 +252,10 @@ impl Numbers {
     }
 
     /// A row of 1 to `most` numbers, limited to the rest of the current range, for a caller that
-    /// distributes them.
-    ///
-    /// # Errors
-    /// As [`next_id`](Numbers::next_id), and `WOULD_BLOCK`.
+    /// distributes them. It is a future for [`Pending`](crate::Pending).
     #[doc(hidden)]
-    pub fn try_row<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Row> {
-        let wait = wait.into().begun();
-        let taken = self.shared.prefetch.take(most, wait)?;
-        wait.end_phase();
+    pub async fn row_within(&self, most: u64, wait: Wait<'_>) -> Result<Row> {
+        let taken = self.shared.prefetch.take(most, &wait.begun()).await?;
         Ok(Row { first: Id::from_bits(taken.first).get(), step: taken.stride, count: taken.count })
     }
 
@@ -290,6 +273,18 @@ impl Numbers {
     /// As [`batch`](Numbers::batch), and `WOULD_BLOCK`.
     pub fn batch_for<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
         snowflake::batch(count, |numbers| self.fill_for(numbers, wait))
+    }
+
+    /// The future of [`batch_for`](Numbers::batch_for), which lets other calls run after each 65,536 numbers.
+    #[doc(hidden)]
+    pub async fn batch_within<T: From<Id> + Clone + Send>(&self, count: usize, wait: Wait<'_>) -> Result<Vec<T>> {
+        let wait = wait.begun();
+        let mut pieces = Pieces::new(count)?;
+        while let Some(piece) = pieces.next(&wait).await? {
+            let (count, filled) = (piece.len(), self.fill_async(piece, &wait).await);
+            pieces.filled(count, filled)?;
+        }
+        Ok(pieces.into_ids())
     }
 
     /// An endless iterator of numbers. Calls [`next_id`](Numbers::next_id).
@@ -329,15 +324,21 @@ impl Numbers {
     /// # Errors
     /// As [`discard`](Numbers::discard), and `WOULD_BLOCK` if the release takes longer.
     pub fn discard_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
-        let wait = wait.into().begun();
+        block_on(self.discard_within(wait.into()))
+    }
+
+    /// The future of [`discard_for`](Numbers::discard_for).
+    #[doc(hidden)]
+    pub async fn discard_within(&self, wait: Wait<'_>) -> Result<()> {
+        let wait = wait.begun();
         let prefetch = &self.shared.prefetch;
         prefetch.drop_prepared()?;
         if let Some(ring) = &self.shared.ring
             && ring.ids().is_leased()
         {
             // The thread uses the lease. If it still ran, it would lease another number at once.
-            prefetch.wait_until_quiet(&wait, REST)?;
-            let released = ring.ids().release_node_for(wait);
+            prefetch.wait_until_quiet(&wait, REST).await?;
+            let released = ring.ids().discard_within(wait).await;
             // Numbers that were prefetched since then for a caller may be from the old lease, even
             // if the release did not reach the store.
             prefetch.drop_prepared()?;
@@ -358,8 +359,17 @@ impl Numbers {
     /// # Errors
     /// As [`Snowflake::close_for`].
     pub fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+        block_on(self.close_within(wait.into()))
+    }
+
+    /// The future of [`close_for`](Numbers::close_for).
+    #[doc(hidden)]
+    pub async fn close_within(&self, wait: Wait<'_>) -> Result<()> {
         self.shared.prefetch.close();
-        self.shared.ring.as_ref().map_or(Ok(()), |ring| ring.ids().close_for(wait))
+        match &self.shared.ring {
+            Some(ring) => ring.ids().close_within(wait).await,
+            None => Ok(()),
+        }
     }
 
     /// The time for which a call may block an event loop now. [`EVENT_LOOP_TIMEOUT`](crate::EVENT_LOOP_TIMEOUT), or 1 s

@@ -5,7 +5,7 @@
 //! RUSTFLAGS="--cfg loom" cargo test -p frazil --lib loom
 //! ```
 
-use super::{Claim, Generator, Lease, LeasePointer};
+use super::{Attempt, Claim, Generator, Lease, LeasePointer};
 use crate::clock::{Clock, Validity};
 use crate::generator::policy::{Policies, Reaction, Start};
 use crate::handle::snowflake::Snowflake;
@@ -49,8 +49,16 @@ fn claim_one(lease: &Lease, tick: u64) -> Option<u64> {
     lease.claim_one(|validity| validity == Validity::of_tick(tick))
 }
 
+/// The result of a call that may not wait.
+fn done<T>(attempt: frazil_base::error::Result<Attempt<T>>) -> frazil_base::error::Result<T> {
+    attempt.map(|attempt| match attempt {
+        Attempt::Done(done) => done,
+        Attempt::Pause(_) => panic!("it may not wait"),
+    })
+}
+
 fn next_id(generator: &Generator) -> frazil_base::error::Result<Id> {
-    generator.fast_id().map_or_else(|| generator.slow_id(&Wait::from(Duration::ZERO)), Ok)
+    generator.fast_id().map_or_else(|| done(generator.slow_id(&Wait::from(Duration::ZERO), None)), Ok)
 }
 
 fn mint(generator: &Generator, count: usize) -> Vec<i64> {
@@ -112,7 +120,7 @@ fn loom_batch_is_claimed_while_the_lease_is_swapped() {
         let mut minted = mint(&ids, 1);
         let other = Arc::clone(&ids);
         let thread = thread::spawn(move || {
-            let claimed = other.claim(2, &Wait::from(Duration::ZERO));
+            let claimed = done(other.claim(2, &Wait::from(Duration::ZERO), None));
             claimed.map_or(vec![], |claimed| {
                 let Claim { first, count, .. } = claimed.stamps;
                 (first..first + count).map(|stamp| (claimed.lease.node, stamp)).collect()

@@ -4,7 +4,8 @@ use super::Generator;
 use super::lease::Lease;
 use crate::generator::policy::Reaction;
 use crate::observe::event::{self, Level};
-use frazil_base::error::ErrorKind;
+use crate::wait::Wait;
+use frazil_base::error::{Error, ErrorKind};
 use frazil_base::time::show_instant;
 use frazil_base::time::system_ms;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -104,9 +105,9 @@ impl Generator {
         counts.waited_us.fetch_add(waited.as_micros() as u64, Relaxed);
     }
 
-    /// Counts a call that ended without IDs.
-    pub(crate) fn note_refusal(&self) {
-        self.meters().refused.fetch_add(1, Relaxed);
+    /// Counts a call that ended without IDs, unless its handle was closed, or its caller retries.
+    pub(crate) fn note_refusal(&self, error: &Error, wait: &Wait<'_>) {
+        self.meters().refused.fetch_add(u64::from(wait.is_refused_by(error)), Relaxed);
     }
 
     pub(crate) fn borrowed_ticks(&self) -> u64 {

@@ -25,6 +25,7 @@ mod wait;
 
 pub(crate) use lease::{Claim, Lease, LeasePointer, Owner};
 pub(crate) use observe::check_observed;
+pub(crate) use wait::{Attempt, Pause};
 
 use crate::clock::{Clock, CountRange, Reading, Validity};
 use crate::generator::policy::{Policies, Reaction, Start};
@@ -37,8 +38,8 @@ use frazil_base::os::sync::{AtomicBool, AtomicU64, Ordering};
 use lease::Refused;
 use meters::Meters;
 use std::ops::Range;
-use std::time::Duration;
-use wait::{Refusal, Waiting};
+use std::time::{Duration, Instant};
+use wait::Refusal;
 
 /// The bound of a fixed number, which only the layout's end limits.
 pub(crate) const UNBOUNDED: u64 = lease::LAST;
@@ -213,20 +214,32 @@ impl Generator {
         self.mark.is_of(&lease.process, &lease.generation).then(|| self.packing.id(lease.node_bits, stamp))
     }
 
-    /// The slow path: the next ID. Waits as the policies require, at most until the caller's limit.
-    pub(crate) fn slow_id(&self, wait: &Wait<'_>) -> Result<Id> {
-        let claimed = self.claim_by_the_clock(1, wait)?;
-        Ok(self.packing.id(claimed.lease.node_bits, claimed.stamps.first))
+    /// The slow path: the next ID, or the time until the policies allow it.
+    pub(crate) fn slow_id(&self, wait: &Wait<'_>, since: Option<Instant>) -> Result<Attempt<Id>> {
+        Ok(match self.claim_by_the_clock(1, wait, since)? {
+            Attempt::Done(claimed) => Attempt::Done(self.packing.id(claimed.lease.node_bits, claimed.stamps.first)),
+            Attempt::Pause(pause) => Attempt::Pause(pause),
+        })
     }
 
     /// Fills the rest of a buffer with ascending IDs, in as many claims as necessary. `written` counts the IDs that the buffer already has.
-    pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], written: &mut Written, wait: &Wait<'_>) -> Result<()> {
+    pub(crate) fn fill<T: From<Id>>(
+        &self,
+        buffer: &mut [T],
+        written: &mut Written,
+        wait: &Wait<'_>,
+        mut since: Option<Instant>,
+    ) -> Result<Attempt<()>> {
         let mut at = written.count();
         while at < buffer.len() {
             wait.check_open()?;
-            let Claimed { lease, stamps, .. } = self.claim((buffer.len() - at) as u64, wait)?;
+            let Claimed { lease, stamps, .. } = match self.claim((buffer.len() - at) as u64, wait, since)? {
+                Attempt::Done(claimed) => claimed,
+                Attempt::Pause(pause) => return Ok(Attempt::Pause(pause)),
+            };
             let count = stamps.count as usize;
-            // A claim that waited may have run code of the caller, which may have forked. This may be the child.
+            since = None;
+            // A pause before the claim may have run code of the caller, which may have forked. This may be the child.
             at = written.count_in(lease.process);
             self.packing.fill(lease.node_bits, stamps.first, &mut buffer[at..at + count]);
             at = written.wrote(count);
@@ -235,25 +248,23 @@ impl Generator {
                 at = written.count();
             }
         }
-        Ok(())
+        Ok(Attempt::Done(()))
     }
 
     /// Claims 1 to `most` stamps, for every kind of batch.
-    pub(crate) fn claim(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
+    pub(crate) fn claim(&self, most: u64, wait: &Wait<'_>, since: Option<Instant>) -> Result<Attempt<Claimed<'_>>> {
         let lease = self.lease.get();
         // Claiming through an open gate saves reading the system's clock, which is half of the cost of a claim.
         if let Some((stamps, validity)) = lease.claim_some(most, |validity| self.shows(validity))
             && self.mark.is_of(&lease.process, &lease.generation)
         {
-            wait.end_phase();
-            return Ok(Claimed { lease, stamps, validity });
+            return Ok(Attempt::Done(Claimed { lease, stamps, validity }));
         }
-        self.claim_by_the_clock(most, wait)
+        self.claim_by_the_clock(most, wait, since)
     }
 
     /// The slow path: reads the clock, follows the policies, claims, and opens the gate for the fast path.
-    fn claim_by_the_clock(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
-        let mut waiting = Waiting { wait, since: None, is_counted: wait.is_again() };
+    fn claim_by_the_clock(&self, most: u64, wait: &Wait<'_>, since: Option<Instant>) -> Result<Attempt<Claimed<'_>>> {
         loop {
             let lease = self.lease.get();
             self.check_process()?;
@@ -280,8 +291,7 @@ impl Generator {
                     if !self.mark.is_still(lease.process) {
                         continue;
                     }
-                    wait.end_phase();
-                    return Ok(Claimed { lease, stamps, validity });
+                    return Ok(Attempt::Done(Claimed { lease, stamps, validity }));
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),
                 // The lease was released, or is being swapped for another one. `SharedGenerator` waits for the new lease, and repeats the
@@ -299,7 +309,7 @@ impl Generator {
                     // bound refuses it now.
                     let by_lease = stamp <= limit || stamp > lease.bound();
                     let refusal = Refusal { stamp, by_lease, now, seen, reaction, ahead };
-                    self.wait_or_refuse(refusal, &mut waiting)?;
+                    return self.pause_or_refuse(refusal, wait, since).map(Attempt::Pause);
                 }
             }
         }

@@ -10,12 +10,32 @@ use frazil_base::time::show_instant;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// The wait of one call: its time so far, and its limit.
-pub(super) struct Waiting<'a> {
-    pub(super) wait: &'a Wait<'a>,
-    pub(super) since: Option<Instant>,
-    /// True once the call was counted as one that waited, or that found no room.
-    pub(super) is_counted: bool,
+/// An attempt of a call of the generator, which did not fail.
+pub(crate) enum Attempt<T> {
+    Done(T),
+    /// The tick has no room. The caller pauses, and makes another attempt.
+    Pause(Pause),
+}
+
+impl<T> Attempt<T> {
+    /// Stores the result, or returns the pause before the next attempt.
+    pub(crate) fn done(self, result: &mut Option<T>) -> Option<Pause> {
+        match self {
+            Attempt::Done(done) => {
+                *result = Some(done);
+                None
+            }
+            Attempt::Pause(pause) => Some(pause),
+        }
+    }
+}
+
+/// The pause before the next attempt.
+pub(crate) struct Pause {
+    after: Duration,
+    /// The time of the first attempt at this claim.
+    pub(crate) since: Instant,
+    is_first: bool,
 }
 
 /// The state that the slow path saw when it found no room.
@@ -33,8 +53,8 @@ pub(super) struct Refusal {
 }
 
 impl Generator {
-    /// Sleeps for a while, so that the caller can try again; or refuses.
-    pub(super) fn wait_or_refuse(&self, refusal: Refusal, waiting: &mut Waiting<'_>) -> Result<()> {
+    /// Returns when the caller can try again; or refuses. `since` is the time of the first attempt, if it was an earlier one.
+    pub(super) fn pause_or_refuse(&self, refusal: Refusal, wait: &Wait<'_>, since: Option<Instant>) -> Result<Pause> {
         let tick = refusal.stamp >> self.layout.sequence().bits();
         if tick > self.layout.last_tick() || refusal.stamp > LAST {
             let last = show_instant(self.layout.tick_start_ms(self.layout.last_tick()));
@@ -46,27 +66,21 @@ impl Generator {
         let due = tick - refusal.ahead.min(tick);
         // A rollback is over once the clock shows the highest tick again. Another policy then decides whether that tick has room.
         let due = if refusal.now < refusal.seen { due.min(refusal.seen) } else { due };
-        let (left, wait) = self.left_until(due, waiting.wait);
+        let (left, after) = self.left_until(due, wait);
         // A caller that may not wait retries if the policy would wait, and is counted then.
-        let comes_back = matches!(refusal.reaction, Reaction::Wait(_)) && waiting.wait.is_probe();
-        let is_first = !std::mem::replace(&mut waiting.is_counted, true) && !comes_back;
+        let comes_back = matches!(refusal.reaction, Reaction::Wait(_)) && wait.is_zero();
+        let is_first = since.is_none() && !comes_back;
         if is_first && refusal.now >= refusal.seen {
             self.meters().exhausted.fetch_add(1, Relaxed);
         }
         if let Reaction::Wait(limit) = refusal.reaction {
-            // This order ensures that a wait that begins here has taken no time yet.
             let now = Instant::now();
-            let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase());
-            if now - since + wait <= Duration::from_millis(limit) {
-                let slept = self.sleep(wait, left, waiting.wait);
-                let is_polled = waiting.wait.is_polled();
-                if is_polled || slept.is_ok() {
-                    self.note_wait(is_first, if is_polled { wait } else { now.elapsed() });
-                }
-                return slept;
+            let since = since.unwrap_or(now);
+            if now - since + after <= Duration::from_millis(limit) {
+                return self.check_due(after, left).map(|()| Pause { after, since, is_first });
             }
         }
-        let wait_ms = millis_up(wait);
+        let wait_ms = millis_up(after);
         let (kind, why) = if refusal.now < refusal.seen {
             let back_ms = (refusal.seen - refusal.now) * self.layout.tick_ms();
             (
@@ -84,24 +98,37 @@ impl Generator {
             let burst = format!("to let a burst through {through}, or give a longer lag=D, which uses stamps left over from the last D");
             (ErrorKind::Exhausted, format!("{left}; exhausted={} allows the next ID in {wait_ms} ms; {burst}", refusal.reaction))
         };
-        let why = if self.clock.is_manual() { format!("{why}, {}", self.needs_time(wait)) } else { why };
-        Err(Error::new(kind, why).retry_in(wait))
+        let why = if self.clock.is_manual() { format!("{why}, {}", self.needs_time(after)) } else { why };
+        Err(Error::new(kind, why).retry_in(after))
+    }
+
+    /// Pauses until a call can try again.
+    ///
+    /// # Errors
+    /// The reason why the wait was ended.
+    pub(crate) async fn pause(&self, pause: &Pause, wait: &Wait<'_>) -> Result<()> {
+        let since = Instant::now();
+        wait.pause(pause.after).await?;
+        self.note_wait(pause.is_first, since.elapsed());
+        Ok(())
     }
 
     /// Waits until a fixed number's first tick has begun, so that a restart within one tick cannot repeat IDs of the previous process.
     ///
     /// # Errors
     /// `WOULD_BLOCK` when that takes longer than the caller waits, `CLOCK_BACK` when the clock goes back during the wait.
-    pub(crate) fn wait_until_open(&self, wait: &Wait<'_>) -> Result<()> {
-        let opens_in = self.opens_in.filter(|_| !self.clock.is_manual());
-        opens_in.map_or(Ok(()), |opens_in| self.wait_until(opens_in, wait))
+    pub(crate) async fn wait_until_open(&self, wait: &Wait<'_>) -> Result<()> {
+        match self.opens_in.filter(|_| !self.clock.is_manual()) {
+            Some(opens_in) => self.wait_until(opens_in, wait).await,
+            None => Ok(()),
+        }
     }
 
     /// Waits until a tick has begun. It has to be the next tick.
     ///
     /// # Errors
     /// Those of [`wait_until_open`](Generator::wait_until_open).
-    pub(crate) fn wait_until(&self, tick: u64, wait: &Wait<'_>) -> Result<()> {
+    pub(crate) async fn wait_until(&self, tick: u64, wait: &Wait<'_>) -> Result<()> {
         // A tick that has begun counts as begun, whatever the clock shows later.
         while self.seen.load(Ordering::SeqCst) < tick {
             let (left, until) = self.left_until(tick, wait);
@@ -113,7 +140,8 @@ impl Generator {
                 let why = format!("the clock went back by {} ms while the generator was opened", millis_up(until));
                 return Err(Error::new(ErrorKind::ClockBack, why).retry_in(until));
             }
-            self.sleep(until, left, wait)?;
+            self.check_due(until, left)?;
+            wait.pause(until).await?;
         }
         Ok(())
     }
@@ -130,16 +158,14 @@ impl Generator {
         format!("and only set_time moves clock=manual: set it to {} or later", show_instant(due_ms))
     }
 
-    fn sleep(&self, due_in: Duration, left: Duration, wait: &Wait<'_>) -> Result<()> {
+    /// # Errors
+    /// `WOULD_BLOCK` if the caller does not wait as long as it takes, or if only `set_time` ends the wait.
+    fn check_due(&self, due_in: Duration, left: Duration) -> Result<()> {
         let is_manual = self.clock.is_manual();
-        let why = if is_manual {
-            self.needs_time(due_in)
-        } else if due_in > left {
-            "and this call may not wait so long".to_owned()
-        } else {
-            wait.check()?;
-            std::thread::sleep(wait.piece(due_in)?);
-            return Ok(());
+        let why = match is_manual {
+            true => self.needs_time(due_in),
+            false if due_in > left => "and this call may not wait so long".to_owned(),
+            false => return Ok(()),
         };
         let why = format!("the next ID is due in {} ms, {why}", millis_up(due_in));
         let error = Error::new(ErrorKind::WouldBlock, why).retry_in(due_in);

@@ -182,7 +182,7 @@ impl Guard {
     /// # Errors
     /// `NODE_IN_USE` if another process holds it; `WOULD_BLOCK` if the caller may not wait for that process, or for the first tick;
     /// `CLOSED`, `FORKED`.
-    pub(crate) fn hold(&self, generator: &Generator, wait: &Wait<'_>) -> Result<()> {
+    pub(crate) async fn hold(&self, generator: &Generator, wait: &Wait<'_>) -> Result<()> {
         let (began, mut waited) = (Instant::now(), false);
         let opens_in = loop {
             // A callback of the wait may have forked, so this may be the child.
@@ -196,11 +196,10 @@ impl Guard {
             if left.is_zero() {
                 return Err(self.in_use((!is_late).then_some(since), wait));
             }
-            wait.check()?;
-            std::thread::sleep(wait.piece(left.min(PAUSE))?);
+            wait.pause(left.min(PAUSE)).await?;
             waited = true;
         };
-        generator.wait_until(opens_in, &if waited { *wait } else { wait.restarted() })?;
+        generator.wait_until(opens_in, &if waited { *wait } else { wait.restarted() }).await?;
         generator.lease.extend(&self.owner, UNBOUNDED);
         if waited {
             generator.note_wait(true, began.elapsed());
@@ -289,7 +288,7 @@ impl Guard {
         drop(state);
         let may_come = since.is_some_and(|since| since.elapsed() < TIMEOUT);
         // A caller that may not wait at all retries.
-        let kind = if may_come && wait.is_probe() { ErrorKind::WouldBlock } else { ErrorKind::NodeInUse };
+        let kind = if may_come && wait.is_zero() { ErrorKind::WouldBlock } else { ErrorKind::NodeInUse };
         let error = Error::new(kind, why).retry_in(PAUSE);
         if may_come { error.of_a_short_wait() } else { error }
     }

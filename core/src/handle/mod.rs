@@ -5,4 +5,4 @@ pub(crate) mod registry;
 pub(crate) mod snowflake;
 
 pub use builder::Builder;
-pub use snowflake::{DROP_TIMEOUT, EVENT_LOOP_BATCH, EVENT_LOOP_TIMEOUT, EXIT_TIMEOUT, Local, MAX_BATCH, Snowflake, batch_in_pieces};
+pub use snowflake::{DROP_TIMEOUT, EVENT_LOOP_BATCH, EVENT_LOOP_TIMEOUT, EXIT_TIMEOUT, Local, MAX_BATCH, Snowflake};

@@ -35,10 +35,10 @@ static REGISTRY: ArcSwapOption<Registry> = ArcSwapOption::const_empty();
 static OPENING: PerProcess<Mutex<()>> = PerProcess::new();
 
 /// Finds or makes the generator that a plan of a spec describes, with one more handle on it.
-pub(crate) fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
+pub(crate) async fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
     let node = match &plan.source {
         NodeSource::Fixed(node) => *node,
-        NodeSource::Leased(contract) => return lease::open(contract, wait),
+        NodeSource::Leased(contract) => return lease::open(contract, wait).await,
     };
     if plan.detached {
         let shared = Arc::new(make(plan, spec, node, wait)?);
@@ -91,8 +91,7 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
     let watch = plan.is_guarded().then(|| Probe::new(Names::new(layout, node, &plan.namespace), plan.manual_clock));
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
     // Nothing is issued in the tick in which the call began, because an earlier process may have used it. The tick of this line would be
-    // too late. On a busy machine the caller's limit may end before the next tick, and a polled call makes a detached generator again at
-    // each poll.
+    // too late, because on a busy machine the caller's limit may end before the next tick.
     let opens_in = match now {
         None => 0,
         Some(_) => layout.tick_of(clock.unix_ms() - wait.elapsed().as_millis() as i64)? + 1,

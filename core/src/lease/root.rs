@@ -3,11 +3,11 @@
 use super::connection::Connection;
 use super::contract::Contract;
 use super::environment::Process;
-use super::shared::{ProcessWorkers, SharedGenerator};
+use super::shared::{AtWorker, ProcessWorkers, SharedGenerator};
 use super::tasks::Task;
 use super::visit;
 use super::workers::Workers;
-use crate::wait::Wait;
+use crate::wait::{Wait, block_on};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::os::fork::{self, PerCopy};
 use frazil_store::Address;
@@ -21,14 +21,16 @@ static WORKERS: PerCopy<Arc<Workers>> = PerCopy::new();
 struct ThisProcess;
 
 impl ProcessWorkers for ThisProcess {
-    fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
-        let workers = workers()?;
-        check_copied(shared.leased.iter().map(|leased| &leased.contract.address))?;
-        visit::ensure(&workers, shared, wait)
+    fn ensure<'a>(&'a self, shared: &'a Arc<SharedGenerator>, wait: &'a Wait<'a>) -> AtWorker<'a> {
+        Box::pin(async move {
+            let workers = workers()?;
+            check_copied(shared.leased.iter().map(|leased| &leased.contract.address))?;
+            visit::ensure(&workers, shared, wait).await
+        })
     }
 
-    fn close(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
-        visit::close(&workers()?, shared, wait)
+    fn close<'a>(&'a self, shared: &'a Arc<SharedGenerator>, wait: &'a Wait<'a>) -> AtWorker<'a> {
+        Box::pin(async move { visit::close(&workers()?, shared, wait).await })
     }
 }
 
@@ -66,12 +68,12 @@ fn check_copied<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<()>
 ///
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` when it takes longer than the caller waits.
-pub(crate) fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
+pub(crate) async fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
     // A child that is forked during the call, or a copy, continues with its own workers.
     loop {
         let workers = workers()?;
         check_copied([&contract.address])?;
-        if let Some(shared) = visit::open(&workers, contract, wait)? {
+        if let Some(shared) = visit::open(&workers, contract, wait).await? {
             return Ok(shared);
         }
     }
@@ -81,11 +83,11 @@ pub(crate) fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<Shar
 ///
 /// # Errors
 /// `SPEC` without a store; `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long; `CLOSED`.
-pub(crate) fn release_node(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+pub(crate) async fn release_node(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     if shared.leased.is_none() {
         return Err(Error::new(ErrorKind::Spec, "release_node needs a store: this node number is given in the spec"));
     }
-    visit::release_node(&workers()?, shared, wait)
+    visit::release_node(&workers()?, shared, wait).await
 }
 
 /// Closes every generator of the process that leases its number, and releases the numbers.
@@ -110,7 +112,7 @@ pub(crate) fn release_node(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Re
 /// # Ok::<(), frazil::Error>(())
 /// ```
 pub fn close_all(max_wait: Duration) -> Result<()> {
-    visit::close_all(&workers()?, &Wait::from(max_wait).begun())
+    block_on(visit::close_all(&workers()?, &Wait::from(max_wait).begun()))
 }
 
 /// Adds a task to the worker of a store, or of several stores. The task is due at once. `make` gets the waker that makes it due again.

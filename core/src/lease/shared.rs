@@ -7,17 +7,19 @@ use super::contract::Contract;
 use super::protocol::Terms;
 pub use super::status::Lease;
 pub(crate) use super::status::{LeaseCounts, Status};
-use crate::generator::{Claimed, Generator};
+use crate::generator::{Attempt, Claimed, Generator, Pause};
 use crate::guard::Guard;
 use crate::id::Id;
 use crate::observe::stats::{self, Counted, Stats};
-use crate::wait::Wait;
+use crate::wait::{Wait, block_on};
 use arc_swap::ArcSwap;
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::os::fork::{self, Written};
 use frazil_base::time::show_instant;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
+use std::time::Instant;
 
 /// A generator and the count of its handles. All methods take `&self`.
 pub(crate) struct SharedGenerator {
@@ -51,14 +53,17 @@ pub(crate) trait ProcessWorkers: Send + Sync {
     ///
     /// # Errors
     /// The reason why the lease has no room; `CLOSED`; `WOULD_BLOCK` when it takes longer than the caller waits.
-    fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()>;
+    fn ensure<'a>(&'a self, shared: &'a Arc<SharedGenerator>, wait: &'a Wait<'a>) -> AtWorker<'a>;
 
     /// Waits until the number of a shared generator without handles is released.
     ///
     /// # Errors
     /// `WOULD_BLOCK` if the caller does not wait that long.
-    fn close(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()>;
+    fn close<'a>(&'a self, shared: &'a Arc<SharedGenerator>, wait: &'a Wait<'a>) -> AtWorker<'a>;
 }
+
+/// A call at the worker, which may have to wait.
+pub(crate) type AtWorker<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
 impl SharedGenerator {
     pub(crate) fn new(generator: Generator, manual_clock: bool, spec: Arc<str>, leased: Option<Leased>) -> Self {
@@ -109,33 +114,58 @@ impl SharedGenerator {
     ///
     /// # Errors
     /// `WOULD_BLOCK` if the caller does not wait that long.
-    pub(crate) fn wait_until_left(self: &Arc<Self>, wait: &Wait<'_>) -> Result<()> {
+    pub(crate) async fn wait_until_left(self: &Arc<Self>, wait: &Wait<'_>) -> Result<()> {
         match &self.leased {
-            Some(leased) if self.is_given_up() => leased.workers.close(self, wait),
+            Some(leased) if self.is_given_up() => leased.workers.close(self, wait).await,
             _ => Ok(()),
         }
     }
 
     /// The next ID, when the gate is not open.
     pub(crate) fn slow_id(self: &Arc<Self>, wait: &Wait<'_>) -> Result<Id> {
-        self.attempt(wait, || self.generator.slow_id(wait)).inspect_err(|error| self.count_refusal(error, wait))
+        self.blocking(wait, |since| self.generator.slow_id(wait, since))
+    }
+
+    /// The next ID, as a future.
+    pub(crate) async fn slow_id_async(self: &Arc<Self>, wait: &Wait<'_>) -> Result<Id> {
+        let mut id = None;
+        {
+            let mut call = |since| self.generator.slow_id(wait, since).map(|attempt| attempt.done(&mut id));
+            self.repeat(None, wait, &mut call as &mut (dyn FnMut(_) -> _ + Send)).await?;
+        }
+        Ok(id.expect("the call is done"))
     }
 
     /// Fills a buffer with ascending IDs.
     pub(crate) fn fill<T: From<Id>>(self: &Arc<Self>, buffer: &mut [T], wait: &Wait<'_>) -> Result<()> {
         let mut written = Written::new();
-        let result = self.attempt(wait, || self.generator.fill(buffer, &mut written, wait));
-        result.map_err(|error| error.after_writing(written.count())).inspect_err(|error| self.count_refusal(error, wait))
+        let result = self.blocking(wait, |since| self.generator.fill(buffer, &mut written, wait, since));
+        result.map_err(|error| error.after_writing(written.count()))
+    }
+
+    /// Fills a buffer, as a future.
+    pub(crate) async fn fill_async<T: From<Id> + Send>(self: &Arc<Self>, buffer: &mut [T], wait: &Wait<'_>) -> Result<()> {
+        let mut written = Written::new();
+        let result = {
+            let mut call = |since| self.generator.fill(buffer, &mut written, wait, since).map(|attempt| attempt.done(&mut None));
+            self.repeat(None, wait, &mut call as &mut (dyn FnMut(_) -> _ + Send)).await
+        };
+        result.map_err(|error| error.after_writing(written.count()))
     }
 
     /// Claims 1 to `most` stamps.
     pub(crate) fn claim(self: &Arc<Self>, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
-        self.attempt(wait, || self.generator.claim(most, wait)).inspect_err(|error| self.count_refusal(error, wait))
+        self.blocking(wait, |since| self.generator.claim(most, wait, since))
     }
 
     /// Returns how many IDs can be minted at this instant.
     pub(crate) fn credit(self: &Arc<Self>, wait: &Wait<'_>) -> Result<u64> {
-        self.attempt(wait, || self.generator.credit())
+        loop {
+            match self.generator.credit() {
+                Err(error) if self.can_recover(&error) => block_on(self.recover(error, wait))?,
+                result => return result,
+            }
+        }
     }
 
     /// Prevents IDs at or below `id` from now on.
@@ -151,12 +181,39 @@ impl SharedGenerator {
         }
     }
 
-    /// Makes a call of the generator. If the worker or the guard can resolve its error, waits for that, and repeats the call.
+    /// Makes a call of the generator on this thread. Only a call that waits needs a future.
     #[inline]
-    fn attempt<T>(self: &Arc<Self>, wait: &Wait<'_>, mut call: impl FnMut() -> Result<T>) -> Result<T> {
-        match call() {
-            Err(error) if self.can_recover(&error) => self.recover(error, wait, call),
-            result => result,
+    fn blocking<T>(self: &Arc<Self>, wait: &Wait<'_>, mut call: impl FnMut(Option<Instant>) -> Result<Attempt<T>>) -> Result<T> {
+        let mut done = None;
+        match call(None).map(|attempt| attempt.done(&mut done)) {
+            Ok(None) => {}
+            first => {
+                let mut call = |since| call(since).map(|attempt| attempt.done(&mut done));
+                block_on(self.repeat(Some(first), wait, &mut call as &mut dyn FnMut(_) -> _))?;
+            }
+        }
+        Ok(done.expect("the call is done"))
+    }
+
+    /// Repeats a call of the generator, after a first attempt or without one, until it needs no pause. In between it waits for the clock,
+    /// or until the guard is held, or until the worker has extended or replaced the lease. A call that fails is counted.
+    async fn repeat<C>(self: &Arc<Self>, first: Option<Result<Option<Pause>>>, wait: &Wait<'_>, call: &mut C) -> Result<()>
+    where
+        C: FnMut(Option<Instant>) -> Result<Option<Pause>> + ?Sized,
+    {
+        let (mut attempt, mut is_guarded) = (first.unwrap_or_else(|| call(None)), false);
+        loop {
+            let waited = match attempt {
+                Ok(None) => return Ok(()),
+                Ok(Some(pause)) => self.generator.pause(&pause, wait).await.map(|()| Some(pause.since)),
+                Err(error) if !is_guarded && self.can_recover(&error) => {
+                    is_guarded = self.guard.is_some();
+                    self.recover(error, wait).await.map(|()| None)
+                }
+                Err(error) => Err(error),
+            };
+            let since = waited.inspect_err(|error| self.generator.note_refusal(error, wait))?;
+            attempt = call(since);
         }
     }
 
@@ -169,27 +226,19 @@ impl SharedGenerator {
         }
     }
 
-    /// Waits until the guard is held, or the worker has extended or replaced the lease, and tries again.
-    #[cold]
-    fn recover<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
-        let mut error = error;
+    /// Waits until the guard is held, or the worker has extended or replaced the lease.
+    async fn recover(self: &Arc<Self>, error: Error, wait: &Wait<'_>) -> Result<()> {
         if let Some(guard) = &self.guard {
-            guard.hold(&self.generator, wait)?;
-            return again();
+            return guard.hold(&self.generator, wait).await;
         }
-        loop {
-            let (since, process) = (wait.phase(), fork::mark().current());
-            let ensured = self.leased.as_ref().map_or(Ok(()), |leased| leased.workers.ensure(self, wait));
-            // A callback of the wait may have forked. Then the parent's waiting time does not count for this process.
-            if fork::mark().is_still(process) && (ensured.is_ok() || !wait.is_polled()) {
-                self.generator.note_wait(true, since.elapsed());
-            }
-            ensured.map_err(|why| self.used_up(error, why))?;
-            match again() {
-                Err(next) if self.can_recover(&next) => error = next,
-                result => return result,
-            }
+        let Some(leased) = &self.leased else { return Ok(()) };
+        let (since, process) = (Instant::now(), fork::mark().current());
+        let ensured = leased.workers.ensure(self, wait).await;
+        // A callback of the wait may have forked. Then the parent's waiting time does not count for this process.
+        if fork::mark().is_still(process) {
+            self.generator.note_wait(true, since.elapsed());
         }
+        ensured.map_err(|why| self.used_up(error, why))
     }
 
     /// The error of a call that found the lease used up. `why` is the reason why the lease could not be extended.
@@ -221,13 +270,6 @@ impl SharedGenerator {
             leased.status.store(Arc::default());
         }
         stats::register(Arc::downgrade(self) as _);
-    }
-
-    /// Counts a call that failed.
-    fn count_refusal(&self, error: &Error, wait: &Wait<'_>) {
-        if wait.is_ended_by(error) {
-            self.generator.note_refusal();
-        }
     }
 
     /// Returns the counts of this process. They are 0 in a forked child that has not used the generator yet.

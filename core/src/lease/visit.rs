@@ -10,9 +10,10 @@ use super::shared::SharedGenerator;
 use super::worker::{Worker, WorkerState, locked};
 use super::workers::Workers;
 use crate::observe::event::{self, Level};
-use crate::wait::Wait;
+use crate::wait::{Wait, waker};
 use frazil_base::error::{Error, ErrorKind, Result};
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// The time that an opener waits before the reason is logged.
@@ -33,43 +34,48 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    /// Visits the lease task of a wish, or continues the visit of an earlier poll. If there is no such task, a wish for a lease makes
-    /// one. Any other wish gets `None`, as in a forked child that has not leased yet.
+    /// Visits the lease task of a wish. `waker` wakes the caller; a call that may not wait has none. If there is no such task, a wish for a
+    /// lease makes one. Any other wish gets `None`, as in a forked child that has not leased yet.
     ///
     /// # Errors
     /// `STORE_UNREACHABLE` if the worker's thread cannot be started; `CLOSED`.
-    pub(super) fn new(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: LeaseRequest, wait: &Wait<'_>) -> Result<Option<Self>> {
-        if let Some(visit) = wait.kept().filter(|visit: &Visit| Arc::ptr_eq(&visit.workers, workers) && visit.wish.is(&wish)) {
-            return Ok(Some(visit));
-        }
+    pub(super) fn new(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: LeaseRequest, waker: Option<Waker>) -> Result<Option<Self>> {
         if let LeaseRequest::Renewal(_) = wish {
             workers.drop_spares();
         }
         let seeks = wish.seeks();
         let visit = |worker: &Arc<Worker>, state: &mut WorkerState| {
             let number = state.lease_task_for(&wish, contract, &workers.process)?;
-            Ok(number.map(|number| Visit::at(workers, worker, state, number, wish, wait)))
+            Ok(number.map(|number| Visit::at(workers, worker, state, number, wish, waker)))
         };
         workers.with(std::slice::from_ref(&contract.address), seeks, visit)?.unwrap_or(Ok(None))
     }
 
-    fn at(workers: &Arc<Workers>, worker: &Arc<Worker>, state: &mut WorkerState, number: u64, wish: LeaseRequest, wait: &Wait<'_>) -> Self {
+    fn at(
+        workers: &Arc<Workers>,
+        worker: &Arc<Worker>,
+        state: &mut WorkerState,
+        number: u64,
+        wish: LeaseRequest,
+        waker: Option<Waker>,
+    ) -> Self {
         let now_ms = workers.process.environment.mono_ms();
         let lease_task = state.lease_tasks.get(number).expect("it was just found");
         lease_task.enter(&wish, now_ms);
-        let (request, found) = match wait.left().is_zero() {
-            true => (None, lease_task.look_once(&wish)),
-            false => (Some(lease_task.requests.add(wish.clone(), wait.waker())), None),
+        let (request, found) = match waker {
+            None => (None, lease_task.look_once(&wish)),
+            Some(waker) => (Some(lease_task.requests.add(wish.clone(), waker)), None),
         };
         state.lease_tasks.call(number, now_ms);
         Visit { workers: Arc::clone(workers), worker: Arc::clone(worker), lease_task: number, wish, found, request }
     }
 
-    /// Takes the answer, if there is one, and ends the visit.
-    pub(super) fn look(&mut self) -> Option<Result<LeaseReply>> {
+    /// Takes the answer, if there is one, and ends the visit. Otherwise the answer wakes `waker`.
+    pub(super) fn look(&mut self, waker: &Waker) -> Option<Result<LeaseReply>> {
         let Some(request) = self.request else { return self.found.take() };
         let mut state = self.worker.lock();
         let lease_task = state.lease_tasks.get(self.lease_task).expect("a lease task stays while it has a request");
+        lease_task.requests.renew(request, waker);
         lease_task.look(&self.wish, request)
     }
 
@@ -77,21 +83,17 @@ impl Visit {
     ///
     /// # Errors
     /// The error of the answer; the reason why the wait was ended.
-    fn wait(mut self, limits: &Limits<'_>) -> Result<std::result::Result<LeaseReply, Option<Error>>> {
+    async fn wait(mut self, limits: &Limits<'_>) -> Result<std::result::Result<LeaseReply, Option<Error>>> {
         while !self.workers.process.is_over() {
-            if let Some(answer) = self.look() {
+            if let Some(answer) = self.look(&waker().await) {
                 return answer.map(Ok);
             }
             let left = limits.left();
             if self.request.is_none() || left.is_zero() {
                 return Ok(Err(self.worker.lock().lease_tasks.get(self.lease_task).and_then(|lease_task| lease_task.reason())));
             }
-            limits.wait.check()?;
             self.log_reason(limits);
-            if let Err(later) = limits.wait.park(left) {
-                limits.wait.keep(self);
-                return Err(later);
-            }
+            limits.wait.pause(left).await?;
         }
         Ok(Ok(None))
     }
@@ -100,9 +102,9 @@ impl Visit {
     ///
     /// # Errors
     /// `WOULD_BLOCK` if the caller does not wait that long.
-    fn until_left(self, contract: &Contract, wait: &Wait<'_>) -> Result<()> {
+    async fn until_left(self, contract: &Contract, wait: &Wait<'_>) -> Result<()> {
         let limits = Limits::new(wait, contract.call_timeout());
-        match self.wait(&limits)? {
+        match self.wait(&limits).await? {
             // The caller's limit ended before the store's.
             Err(_) if limits.since.elapsed() < limits.timeout => Err(limits.over(contract, None)),
             _ => Ok(()),
@@ -144,7 +146,7 @@ struct Limits<'a> {
 impl<'a> Limits<'a> {
     /// `wait` is the caller's limit, and `timeout` the time that the store is given.
     fn new(wait: &'a Wait<'a>, timeout: Duration) -> Self {
-        Limits { wait, since: wait.phase(), timeout }
+        Limits { wait, since: Instant::now(), timeout }
     }
 
     fn left(&self) -> Duration {
@@ -157,7 +159,7 @@ impl<'a> Limits<'a> {
         // The store has answered that other processes hold the numbers. A caller that may not wait at all gets `WOULD_BLOCK`, because it
         // retries.
         let is_held = |reason: &&Error| matches!(reason.kind(), ErrorKind::NodeInUse | ErrorKind::NoFreeNode);
-        if let Some(held) = reason.as_ref().filter(is_held).filter(|_| is_short && !self.wait.is_probe()) {
+        if let Some(held) = reason.as_ref().filter(is_held).filter(|_| is_short && !self.wait.is_zero()) {
             let (namespace, ms) = (&contract.namespace, self.wait.max().as_millis());
             let why = format!("store={address} namespace={namespace}: {held}, and this call may wait {ms} ms");
             return Error::new(held.kind(), why).retry_in(held.retry_after().unwrap_or(SOON)).of_a_short_wait();
@@ -174,27 +176,30 @@ impl<'a> Limits<'a> {
     }
 }
 
+/// The waker for a request; `None` for a call that may not wait, or not any longer.
+async fn waker_of(wait: &Wait<'_>) -> Option<Waker> {
+    if wait.left().is_zero() { None } else { Some(waker().await) }
+}
+
 /// Waits for the answer to a wish; `None` if this process has no lease task for it.
 ///
 /// # Errors
 /// The error of the answer; the reason why there is none in time, or why the wait was ended.
-fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: LeaseRequest, limits: &Limits<'_>) -> Result<Option<LeaseReply>> {
-    let Some(visit) = Visit::new(workers, contract, wish, limits.wait)? else { return Ok(None) };
-    visit.wait(limits)?.map(Some).map_err(|reason| limits.over(contract, reason))
+async fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: LeaseRequest, limits: &Limits<'_>) -> Result<Option<LeaseReply>> {
+    let waker = waker_of(limits.wait).await;
+    let Some(visit) = Visit::new(workers, contract, wish, waker)? else { return Ok(None) };
+    visit.wait(limits).await?.map(Some).map_err(|reason| limits.over(contract, reason))
 }
 
 /// Opens a leased generator, or takes one more handle on it. `None` in a child that was forked during the call, which has its own workers.
 ///
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` if the caller does not wait that long.
-pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Option<Arc<SharedGenerator>>> {
+pub(super) async fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Option<Arc<SharedGenerator>>> {
     let limits = Limits::new(wait, contract.open_timeout());
     loop {
-        match ask(workers, contract, LeaseRequest::Open(Arc::clone(contract)), &limits)? {
-            Some(Some(shared)) => {
-                wait.end_phase();
-                return Ok(Some(shared));
-            }
+        match ask(workers, contract, LeaseRequest::Open(Arc::clone(contract)), &limits).await? {
+            Some(Some(shared)) => return Ok(Some(shared)),
             _ if workers.process.is_over() => return Ok(None),
             _ => {}
         }
@@ -206,16 +211,14 @@ pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait
 ///
 /// # Errors
 /// The reason why the store gives no room; `CLOSED`; `WOULD_BLOCK` if the caller does not wait that long.
-pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+pub(super) async fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
     // A process without a lease, such as a forked child, takes one like an opener, and waits for a busy store as long as an opener.
     let timeout = match shared.generator.has_lease() {
         true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
         false => contract.open_timeout(),
     };
-    ask(workers, contract, LeaseRequest::Room(Arc::clone(shared)), &Limits::new(wait, timeout))?;
-    wait.end_phase();
-    Ok(())
+    ask(workers, contract, LeaseRequest::Room(Arc::clone(shared)), &Limits::new(wait, timeout)).await.map(drop)
 }
 
 /// Waits until the number of a shared generator without handles is released, at most for the time limit of the store. If the release is
@@ -225,37 +228,44 @@ pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait
 ///
 /// # Errors
 /// `WOULD_BLOCK` if the caller does not wait that long.
-pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+pub(super) async fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
-    let visit = Visit::new(workers, contract, LeaseRequest::Leave(Some(Arc::clone(shared))), wait)?;
-    visit.map_or(Ok(()), |visit| visit.until_left(contract, wait))
+    let waker = waker_of(wait).await;
+    match Visit::new(workers, contract, LeaseRequest::Leave(Some(Arc::clone(shared))), waker)? {
+        Some(visit) => visit.until_left(contract, wait).await,
+        None => Ok(()),
+    }
 }
 
 /// Releases the number, so that the next use leases another.
 ///
 /// # Errors
 /// `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long; `CLOSED`.
-pub(super) fn release_node(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+pub(super) async fn release_node(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
     let limits = Limits::new(wait, 2 * contract.call_timeout());
-    ask(workers, contract, LeaseRequest::Renewal(Arc::clone(shared)), &limits).map(drop)
+    ask(workers, contract, LeaseRequest::Renewal(Arc::clone(shared)), &limits).await.map(drop)
 }
 
 /// Closes every leased generator, and waits until the numbers are released.
 ///
 /// # Errors
 /// `WOULD_BLOCK` if a number has not been released yet.
-pub(super) fn close_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Result<()> {
-    let mut visits = Vec::new();
+pub(super) async fn close_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Result<()> {
+    let (mut visits, waker) = (Vec::new(), waker_of(wait).await);
     // All releases begin before the first is waited for. This includes numbers that were closed before and are not yet released.
     for worker in locked(&workers.map).values() {
         let mut state = worker.lock();
         let left: Vec<_> = state.lease_tasks.iter_mut().filter_map(LeaseTask::close).collect();
-        let visit = |(number, contract)| (Visit::at(workers, worker, &mut state, number, LeaseRequest::Leave(None), wait), contract);
+        let visit =
+            |(number, contract)| (Visit::at(workers, worker, &mut state, number, LeaseRequest::Leave(None), waker.clone()), contract);
         visits.extend(left.into_iter().map(visit));
         worker.wake_thread(&mut state);
     }
-    visits.into_iter().try_for_each(|(visit, contract)| visit.until_left(&contract, wait))
+    for (visit, contract) in visits {
+        visit.until_left(&contract, wait).await?;
+    }
+    Ok(())
 }
 
 fn contract_of(shared: &SharedGenerator) -> &Arc<Contract> {

@@ -1,16 +1,16 @@
 //! Calls as futures, for any runtime: the `_async` forms.
 //!
-//! Each form first makes the call with a wait of zero, because most calls need not wait. If that would block, the thread of [`Pending`]
-//! makes the call, and wakes the task at its end. Dropping the future cancels the call.
+//! Each form first polls the call on the task's thread, because most calls need not wait. If it has to wait, the thread of [`Pending`]
+//! continues it, and wakes the task at its end. Dropping the future cancels the call.
 
 use crate::counters::numbers::{Numbers, Supply};
 use crate::handle::Builder;
-use crate::handle::snowflake::{Snowflake, batch_in_pieces};
+use crate::handle::snowflake::{Snowflake, batch_of};
 use crate::id::Id;
 use crate::lease;
 use crate::spec::Spec;
-use crate::wait::Wait;
-use crate::wait::pending::Pending;
+use crate::wait::pending::{Pending, caught};
+use crate::wait::{Wait, poll_once};
 use frazil_base::error::{ErrorKind, Result};
 use frazil_base::os::fork::{self, Waiting, awaited_by_parent};
 use frazil_base::os::sync::{Mutex, MutexGuard};
@@ -83,23 +83,22 @@ impl<T: Send + 'static> Drop for Awaited<T> {
             && !self.is_a_parents()
             && let Some(Ok(untaken)) = self.answer.take()
         {
-            let mut untaken = Some(untaken);
-            let close = move |_: Wait<'_>| {
-                drop(untaken.take());
+            let close = async move {
+                drop(untaken);
                 Ok(())
             };
-            let _ = Pending::start(Duration::ZERO, close, drop);
+            let _ = Pending::start(close, drop);
         }
     }
 }
 
 impl Pending {
-    /// Makes a call as a future, with the arguments of [`start`](Pending::start). The call starts at the first poll, and dropping the
-    /// future cancels it. In a forked child, a future that the parent has polled ends with `FORKED`.
+    /// Makes a call of frazil as a future for any runtime: a future of one or several `_within` forms. The call starts at the first poll,
+    /// and dropping the future cancels it. It is polled on the task's thread first, and then on the thread that polls all such calls. In a
+    /// forked child, the future of a call that waits is `FORKED`.
     ///
     /// # Errors
-    /// Those of the call; `INTERNAL` if no thread can be started; `COPIED` if the machine was copied before the answer was taken, and
-    /// `FORKED` if the process was forked.
+    /// Those of the call; `INTERNAL` if no thread can be started; `COPIED` if the machine was copied before the answer was taken.
     ///
     /// # Example
     /// ```
@@ -108,13 +107,17 @@ impl Pending {
     ///
     /// async fn within_a_second(ids: &Snowflake) -> Result<Id> {
     ///     let ids = ids.clone();
-    ///     Pending::future(Duration::from_secs(1), move |wait| ids.next_id_for(wait)).await
+    ///     Pending::future(async move { ids.next_id_within(Duration::from_secs(1).into()).await }).await
     /// }
     /// ```
-    pub async fn future<T: Send + 'static>(max_wait: Duration, mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+    pub async fn future<T: Send + 'static>(call: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        let mut call = Box::pin(Waiting::of(caught(call)));
+        if let Some(result) = poll_once(call.as_mut()) {
+            return result.map(Waiting::at_once);
+        }
         let (answer, process) = (Arc::new(Answer::new()), fork::mark().process());
         let sender = Arc::clone(&answer);
-        let pending = Pending::start(max_wait, move |wait| Waiting::of(|| call(wait)), move |result| sender.set(result))?;
+        let pending = Pending::start(call, move |result| sender.set(result))?;
         let awaited = Awaited { pending, answer, process };
         poll_fn(|context| awaited.poll(context)).await
     }
@@ -124,23 +127,17 @@ fn would_block<T>(now: &Result<T>) -> bool {
     now.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
-/// Makes a call at once if it need not wait, and as a future otherwise.
-async fn call<T: Send + 'static>(mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
-    let now = call(Duration::ZERO.into());
-    if would_block(&now) { Pending::future(Duration::MAX, call).await } else { now }
-}
-
 /// The wait of a future, which the closing of its handle ends.
 ///
 /// # Errors
 /// `CLOSED`.
-fn open_wait<'a>(wait: Wait<'a>, ended: &'a AtomicBool) -> Result<Wait<'a>> {
-    let wait = wait.begun().ended_by(ended);
+fn open_wait(ended: &AtomicBool) -> Result<Wait<'_>> {
+    let wait = Wait::from(Duration::MAX).ended_by(ended);
     wait.check_open().map(|()| wait)
 }
 
 async fn open(spec: Spec) -> Result<Snowflake> {
-    call(move |wait| Snowflake::open_spec(spec.clone(), wait)).await
+    Pending::future(Snowflake::open_within(spec, Duration::MAX.into())).await
 }
 
 impl Builder {
@@ -182,7 +179,7 @@ impl Snowflake {
             return now;
         }
         let (shared, ended) = self.for_a_future();
-        Pending::future(Duration::MAX, move |wait| shared.slow_id(&open_wait(wait, &ended)?)).await
+        Pending::future(async move { shared.slow_id_async(&open_wait(&ended)?).await }).await
     }
 
     /// A batch of ascending IDs, without blocking an event loop. Otherwise as [`batch`](Snowflake::batch).
@@ -191,7 +188,7 @@ impl Snowflake {
     /// As [`batch`](Snowflake::batch).
     pub async fn batch_async(&self, count: usize) -> Result<Vec<Id>> {
         let (shared, ended) = self.for_a_future();
-        call(batch_in_pieces(count, move |rest: &mut [Id], wait| shared.fill(rest, &open_wait(wait, &ended)?))).await
+        Pending::future(async move { batch_of(&shared, count, &open_wait(&ended)?).await }).await
     }
 
     /// Releases a leased node number without blocking an event loop. Otherwise as
@@ -201,7 +198,7 @@ impl Snowflake {
     /// As [`release_node`](Snowflake::release_node).
     pub async fn release_node_async(&self) -> Result<()> {
         let (shared, ended) = self.for_a_future();
-        call(move |wait| lease::release_node(&shared, &open_wait(wait, &ended)?)).await
+        Pending::future(async move { lease::release_node(&shared, &open_wait(&ended)?).await }).await
     }
 
     /// Closes the handle without blocking an event loop. Otherwise as [`close`](Snowflake::close). If the last handle
@@ -210,7 +207,7 @@ impl Snowflake {
         // The handle is closed before the first wait, so it is closed even if the future is dropped during the wait.
         if self.close_for(Duration::ZERO).is_err() {
             let (shared, _) = self.for_a_future();
-            let _ = Pending::future(Duration::MAX, move |wait| shared.wait_until_left(&wait)).await;
+            let _ = Pending::future(async move { shared.wait_until_left(&Wait::from(Duration::MAX)).await }).await;
         }
     }
 }
@@ -221,7 +218,7 @@ impl Numbers {
     /// # Errors
     /// As [`open`](Numbers::open).
     pub async fn open_async(supply: Supply, spec: Spec) -> Result<Self> {
-        call(Numbers::opening(supply, spec, Duration::MAX)).await
+        Pending::future(Numbers::open_within(supply, spec, Duration::MAX.into())).await
     }
 
     /// The next number, without blocking an event loop. Otherwise as [`next_id`](Numbers::next_id).
@@ -234,7 +231,7 @@ impl Numbers {
             return now;
         }
         let numbers = self.clone();
-        Pending::future(Duration::MAX, move |wait| numbers.next_id_for(wait)).await
+        Pending::future(async move { numbers.next_id_within(Duration::MAX.into()).await }).await
     }
 
     /// A batch of numbers, without blocking an event loop. Otherwise as [`batch`](Numbers::batch).
@@ -243,7 +240,7 @@ impl Numbers {
     /// As [`batch`](Numbers::batch).
     pub async fn batch_async(&self, count: usize) -> Result<Vec<Id>> {
         let numbers = self.clone();
-        call(batch_in_pieces(count, move |rest: &mut [Id], wait| numbers.fill_for(rest, wait))).await
+        Pending::future(async move { numbers.batch_within(count, Duration::MAX.into()).await }).await
     }
 
     /// Drops the prefetched numbers without blocking an event loop. Otherwise as [`discard`](Numbers::discard).
@@ -252,13 +249,13 @@ impl Numbers {
     /// As [`discard`](Numbers::discard).
     pub async fn discard_async(&self) -> Result<()> {
         let numbers = self.clone();
-        call(move |wait| numbers.discard_for(wait)).await
+        Pending::future(async move { numbers.discard_within(Duration::MAX.into()).await }).await
     }
 
     /// Closes all handles of these numbers like [`close`](Numbers::close), as a future.
     pub async fn close_async(&self) {
         let numbers = self.clone();
-        let _ = call(move |wait| numbers.close_for(wait)).await;
+        let _ = Pending::future(async move { numbers.close_within(Duration::MAX.into()).await }).await;
     }
 }
 

@@ -6,7 +6,7 @@ use crate::counters::numbers::{Buffered, Numbers, Segment, Tickets};
 use crate::handle::snowflake::Snowflake;
 use crate::id::Id;
 use crate::observe::stats::Stats;
-use crate::wait::Wait;
+use crate::wait::{Wait, block_on};
 use frazil_base::error::Result;
 use std::time::Duration;
 
@@ -94,13 +94,43 @@ pub trait Source: sealed::Sealed + Send + Sync + 'static {
     /// Those of [`Snowflake::release_node_for`] and [`Numbers::discard_for`].
     fn discard_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
     where
-        Self: Sized;
+        Self: Sized,
+    {
+        block_on(self.discard_within(wait.into()))
+    }
 
     /// Closes the handle.
     ///
     /// # Errors
     /// Those of [`Snowflake::close_for`] and [`Numbers::close_for`].
     fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
+    where
+        Self: Sized,
+    {
+        block_on(self.close_within(wait.into()))
+    }
+
+    /// The future of [`next_id_for`](Source::next_id_for).
+    #[doc(hidden)]
+    fn next_id_within(&self, wait: Wait<'_>) -> impl Future<Output = Result<Id>> + Send
+    where
+        Self: Sized;
+
+    /// The future of [`batch_for`](Source::batch_for).
+    #[doc(hidden)]
+    fn batch_within<T: From<Id> + Clone + Send>(&self, count: usize, wait: Wait<'_>) -> impl Future<Output = Result<Vec<T>>> + Send
+    where
+        Self: Sized;
+
+    /// The future of [`discard_for`](Source::discard_for).
+    #[doc(hidden)]
+    fn discard_within(&self, wait: Wait<'_>) -> impl Future<Output = Result<()>> + Send
+    where
+        Self: Sized;
+
+    /// The future of [`close_for`](Source::close_for).
+    #[doc(hidden)]
+    fn close_within(&self, wait: Wait<'_>) -> impl Future<Output = Result<()>> + Send
     where
         Self: Sized;
 }
@@ -110,10 +140,10 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Implements the trait for `source!(type: type with the methods, its generator, its
-/// `discard_for`)`, by the methods of the type, or of the numbers that it derefs to.
+/// Implements the trait for `source!(type: type with the methods, its generator)`, by the methods
+/// of the type, or of the numbers that it derefs to.
 macro_rules! source {
-    ($($source:ident: $ids:ident, $snowflake:expr, $discard:ident;)*) => {$(
+    ($($source:ident: $ids:ident, $snowflake:expr;)*) => {$(
         impl sealed::Sealed for $source {}
 
         impl Source for $source {
@@ -163,21 +193,29 @@ macro_rules! source {
                 $ids::batch_for(self, count, wait)
             }
 
-            fn discard_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
-                $ids::$discard(self, wait)
+            async fn next_id_within(&self, wait: Wait<'_>) -> Result<Id> {
+                $ids::next_id_within(self, wait).await
             }
 
-            fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
-                $ids::close_for(self, wait)
+            async fn batch_within<T: From<Id> + Clone + Send>(&self, count: usize, wait: Wait<'_>) -> Result<Vec<T>> {
+                $ids::batch_within(self, count, wait).await
+            }
+
+            async fn discard_within(&self, wait: Wait<'_>) -> Result<()> {
+                $ids::discard_within(self, wait).await
+            }
+
+            async fn close_within(&self, wait: Wait<'_>) -> Result<()> {
+                $ids::close_within(self, wait).await
             }
         }
     )*};
 }
 
 source! {
-    Snowflake: Snowflake, Some, release_node_for;
-    Numbers: Numbers, Numbers::snowflake, discard_for;
-    Segment: Numbers, Numbers::snowflake, discard_for;
-    Tickets: Numbers, Numbers::snowflake, discard_for;
-    Buffered: Numbers, Numbers::snowflake, discard_for;
+    Snowflake: Snowflake, Some;
+    Numbers: Numbers, Numbers::snowflake;
+    Segment: Numbers, Numbers::snowflake;
+    Tickets: Numbers, Numbers::snowflake;
+    Buffered: Numbers, Numbers::snowflake;
 }

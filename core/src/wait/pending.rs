@@ -3,15 +3,16 @@
 //! An event loop starts such a call, and a callback receives its result. The thread polls a call when its request is answered, and when
 //! its next ID is due. It also polls at least every 20 ms, because the call may have been ended or the clock set.
 
-use crate::wait::{Polls, Wait};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::os::fork::{self, PerProcess};
 use frazil_base::os::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use frazil_base::os::thread;
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::{Arc, PoisonError};
-use std::task::{Wake, Waker};
+use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// The time for which the thread waits for another call. Zero under loom, where no time passes.
@@ -27,8 +28,8 @@ const LINGER: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_
 ///
 /// let ids = Snowflake::open("standard node=8")?;
 /// let (sender, receiver) = channel();
-/// let call = move |wait: frazil::Wait<'_>| ids.next_id_for(wait);
-/// let _pending = Pending::start(Duration::from_secs(1), call, move |id| sender.send(id).unwrap())?;
+/// let call = async move { ids.next_id_within(Duration::from_secs(1).into()).await };
+/// let _pending = Pending::start(call, move |id| sender.send(id).unwrap())?;
 /// assert!(receiver.recv().unwrap()?.get() > 0);
 /// # Ok::<(), frazil::Error>(())
 /// ```
@@ -46,8 +47,9 @@ struct CallWaker {
 struct Call {
     at: Instant,
     bell: Arc<CallWaker>,
-    /// Polls the call. Returns the time to the next poll, or `None` once the call is over and its callback has run.
-    look: Box<dyn FnMut() -> Option<Duration> + Send>,
+    waker: Waker,
+    /// Ends once the call is over and its callback has run.
+    future: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 /// The calls of a process.
@@ -77,19 +79,18 @@ pub(crate) fn is_its_thread() -> bool {
 }
 
 impl Pending {
-    /// Starts a call of frazil that may wait up to `max_wait` from now. `call` gets a wait that makes it return at once, and is repeated
-    /// until it is over. Then `done` gets the result. Both run on the thread that polls all such calls, and must not block it.
+    /// Starts a call of frazil: a future of one or several `_within` forms. `done` gets its result. Both run on the thread that polls all
+    /// such calls, and must not block it.
     ///
     /// A forked child has none of its parent's calls.
     ///
     /// # Errors
     /// `INTERNAL` if no thread can be started.
     pub fn start<T>(
-        max_wait: Duration,
-        call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
+        call: impl Future<Output = Result<T>> + Send + 'static,
         done: impl FnOnce(Result<T>) + Send + 'static,
     ) -> Result<Pending> {
-        CALLS.get(|| Ok(Calls::default()))?.start(max_wait, call, done)
+        CALLS.get(|| Ok(Calls::default()))?.start(call, done)
     }
 
     /// Cancels the call. `done` is not called, unless it has already begun.
@@ -118,28 +119,13 @@ impl Calls {
 
     fn start<T>(
         &'static self,
-        max_wait: Duration,
-        mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
+        call: impl Future<Output = Result<T>> + Send + 'static,
         done: impl FnOnce(Result<T>) + Send + 'static,
     ) -> Result<Pending> {
         let (rung, cancelled) = (AtomicBool::new(false), AtomicBool::new(false));
         let bell = Arc::new(CallWaker { calls: self, process: fork::mark().process(), rung, cancelled });
-        let (since, polls) = (Instant::now(), Polls::new(Waker::from(Arc::clone(&bell))));
-        let mut done = Some(done);
-        let look = move || {
-            let looked = catch_unwind(AssertUnwindSafe(|| call(Wait::polled(max_wait, since, &polls))));
-            polls.end_poll();
-            let result = looked.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
-            let not_over = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
-            if not_over && let Some(later) = polls.later() {
-                return Some(later);
-            }
-            if let Some(done) = done.take() {
-                done(result);
-            }
-            None
-        };
-        self.add(Call { at: since, bell: Arc::clone(&bell), look: Box::new(look) })?;
+        let future = Box::pin(async move { done(caught(call).await) });
+        self.add(Call { at: Instant::now(), bell: Arc::clone(&bell), waker: Waker::from(Arc::clone(&bell)), future })?;
         Ok(Pending(bell))
     }
 
@@ -168,10 +154,10 @@ impl Calls {
             if !due.is_empty() {
                 drop(state);
                 // A callback, or the drop of a call, may panic. The other calls must go on.
-                let look = |call: Call| catch_unwind(AssertUnwindSafe(|| call.looked_at())).unwrap_or(None);
+                let poll = |call: Call| catch_unwind(AssertUnwindSafe(|| call.polled())).unwrap_or(None);
                 let (mut due, mut again) = (due.into_iter(), Vec::new());
                 while let Some(call) = due.next() {
-                    again.extend(look(call));
+                    again.extend(poll(call));
                     if fork::mark().is_child_of(process) {
                         // The callback has forked, and this is the child. The other calls, and all that they hold, belong to the parent.
                         std::mem::forget((due, again));
@@ -195,21 +181,33 @@ impl Calls {
 
 impl Call {
     /// Polls the call; returns it if it is not over.
-    fn looked_at(mut self) -> Option<Self> {
+    fn polled(mut self) -> Option<Self> {
         // Reset before the poll, because the poll may miss a wake from now on.
         self.bell.rung.store(false, Ordering::Release);
         if self.bell.cancelled.load(Ordering::Acquire) {
             return None;
         }
-        self.at = (self.look)().map(|later| Instant::now() + later)?;
+        let next = super::poll(self.future.as_mut(), &self.waker).err()?;
+        self.at = Instant::now() + next;
         Some(self)
     }
+}
+
+/// Makes a panic of a call the call's error.
+pub(crate) async fn caught<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut call = pin!(call);
+    poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context)));
+        polled.unwrap_or_else(|panic| Poll::Ready(Err(Error::from_panic(panic.as_ref()))))
+    })
+    .await
 }
 
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
     use crate::wait::request::Requests;
+    use crate::wait::{Wait, waker};
     use loom::sync::mpsc::channel;
     use loom::thread;
 
@@ -226,7 +224,7 @@ mod loom_tests {
             let (sender, receiver) = channel();
             for number in [1, 2] {
                 let sender = sender.clone();
-                let _pending = calls.start(FOR_EVER, |_| Ok(()), move |_| sender.send(number).expect("somebody listens"));
+                let _pending = calls.start(async { Ok(()) }, move |_| sender.send(number).expect("somebody listens"));
             }
             let mut numbers = [receiver.recv().unwrap(), receiver.recv().unwrap()];
             numbers.sort_unstable();
@@ -238,17 +236,22 @@ mod loom_tests {
     type Task = Arc<loom::sync::Mutex<(Requests<()>, Option<u32>)>>;
 
     /// A call that leaves a request.
-    fn request(task: &Task) -> impl FnMut(Wait<'_>) -> Result<u32> + Send + use<> {
-        let task = Arc::clone(task);
-        move |wait| {
-            let (requests, won) = &mut *task.lock().expect("no panic");
-            if let Some(request) = wait.kept() {
-                requests.remove(request);
+    async fn request(task: Task) -> Result<u32> {
+        let (wait, mut request) = (Wait::from(FOR_EVER), None);
+        loop {
+            let waker = waker().await;
+            {
+                let (requests, won) = &mut *task.lock().expect("no panic");
+                if let Some(won) = won.take() {
+                    request.and_then(|request| requests.remove(request));
+                    return Ok(won);
+                }
+                match request {
+                    Some(request) => requests.renew(request, &waker),
+                    None => request = Some(requests.add((), waker)),
+                }
             }
-            won.take().map(Ok).unwrap_or_else(|| {
-                wait.keep(requests.add((), wait.waker()));
-                Err(wait.park(FOR_EVER).expect_err("a call waits"))
-            })
+            wait.pause(FOR_EVER).await?;
         }
     }
 
@@ -263,7 +266,7 @@ mod loom_tests {
         loom::model(|| {
             let task = Task::new(loom::sync::Mutex::new((Requests::default(), None)));
             let (sender, receiver) = channel();
-            let _pending = calls().start(FOR_EVER, request(&task), move |won| sender.send(won).expect("somebody listens"));
+            let _pending = calls().start(request(Arc::clone(&task)), move |won| sender.send(won).expect("somebody listens"));
             answer(&task);
             assert_eq!(receiver.recv().unwrap().unwrap(), 7);
         });
@@ -272,11 +275,13 @@ mod loom_tests {
     #[test]
     fn loom_cancelled_call_is_no_longer_polled() {
         loom::model(|| {
-            let later = |wait: Wait<'_>| {
-                thread::yield_now();
-                wait.give_way()
+            let later = async {
+                loop {
+                    thread::yield_now();
+                    Wait::from(FOR_EVER).give_way().await?;
+                }
             };
-            let pending = calls().start(FOR_EVER, later, |_| panic!("it was never over")).unwrap();
+            let pending = calls().start(later, |_: Result<()>| panic!("it was never over")).unwrap();
             pending.cancel();
         });
     }

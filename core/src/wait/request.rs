@@ -19,9 +19,8 @@
 //! - **No request is dropped unanswered.** A task stays as long as it has requests. A worker that panics answers those of its tasks.
 //! - **A call that may not wait leaves no request.** With a limit of 0, the call looks at the task, and only sets a flag there, which takes
 //!   no memory.
-//! - **No callback runs under the lock.** A [`Waker`] unparks a thread, or makes the thread of pending calls (`pending.rs`) look at a call.
+//! - **No callback runs under the lock.** A [`Waker`] unparks a thread, or makes the thread of pending calls (`pending.rs`) poll a call.
 //!   Neither runs the caller's code, waits, or takes the worker's lock.
-//! - **A caller also looks every 20 ms** whether its wait was ended or the clock was set, because no task notices these.
 //! - **A forked child has none of its parent's requests.** Its thread makes its request again, with the child's own workers. It does not
 //!   take the lock of its parent's worker, which another thread may have held at the fork. So the old request stays in that worker's list,
 //!   which no thread of the child reads.
@@ -77,6 +76,13 @@ impl<W> Requests<W> {
                 request.reply = reply(&request.wish);
                 request.reply.iter().for_each(|_| request.waker.wake_by_ref());
             }
+        }
+    }
+
+    /// Gives a request the waker of its caller's present poll.
+    pub(crate) fn renew(&mut self, number: u64, waker: &Waker) {
+        if let Some(at) = self.at(number) {
+            self.list[at].waker.clone_from(waker);
         }
     }
 

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 pub const LONG: Duration = Duration::from_secs(60);
 
 /// Starts a call. Returns a receiver of its result and its duration.
-pub fn start<T: Send + 'static>(
+pub fn start<T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
     max_wait: Duration,
-    call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
+    call: impl FnOnce(Wait<'static>) -> F,
 ) -> (Pending, Receiver<(Result<T>, Duration)>) {
     let (sender, receiver) = channel();
     let since = Instant::now();
     let done = move |result| drop(sender.send((result, since.elapsed())));
-    (Pending::start(max_wait, call, done).expect("a thread"), receiver)
+    (Pending::start(call(Wait::from(max_wait).begun()), done).expect("a thread"), receiver)
 }
 
 pub fn result_of<T>(call: &Receiver<(Result<T>, Duration)>) -> (Result<T>, Duration) {

@@ -7,11 +7,12 @@
 
 use crate::error::{OrRaise, exception, guard, held};
 use crate::wait::LONGER;
-use frazil::bindings::{Waiting, awaited_by_parent};
-use frazil::{ErrorKind, Pending, Source, Wait};
+use frazil::bindings::{Waiting, awaited_by_parent, poll_once};
+use frazil::{Pending, Source};
 use pyo3::PyTypeCheck;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -23,13 +24,13 @@ const LAST_WAKE: Duration = Duration::from_millis(100);
 type Value = Box<dyn FnOnce(Python<'_>, bool) -> PyResult<Py<PyAny>> + Send>;
 /// The result, set once by the polling thread. A forked child reads it without that thread's locks.
 type Answer = Arc<OnceLock<Mutex<Option<frazil::Result<Value>>>>>;
-type Look = Box<dyn FnMut(Wait<'_>) -> frazil::Result<Value> + Send>;
+type Waited = Pin<Box<dyn Future<Output = frazil::Result<Value>> + Send>>;
 
 /// A call that may wait. Its first poll is synchronous.
 #[pyclass(frozen, module = "frazil")]
 pub(crate) struct Call {
-    max: Duration,
-    look: Mutex<Option<Look>>,
+    /// `None` once the call has ended, or has been started.
+    future: Mutex<Option<Waited>>,
     pending: OnceLock<Pending>,
     answer: Answer,
 }
@@ -49,19 +50,18 @@ struct Queue {
 }
 
 impl Call {
-    /// Starts a call. `look` is the argument of [`Pending::start`], and `object` converts the result.
+    /// A call that has not begun. `object` converts its result.
     pub(crate) fn new<T: Send + 'static>(
-        timeout: Option<Duration>,
-        mut look: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static,
-        object: impl Fn(Python<'_>, T) -> PyResult<Py<PyAny>> + Clone + Send + 'static,
+        call: impl Future<Output = frazil::Result<T>> + Send + 'static,
+        object: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> Self {
-        let look = move |wait: Wait<'_>| {
-            let (brought, object) = (Waiting::of(|| look(wait))?, object.clone());
+        let future = async move {
+            let brought = Waiting::of(call).await?;
             let value = |waited| if waited { brought.deliver() } else { Ok(brought.at_once()) };
             Ok(Box::new(move |py: Python<'_>, waited| object(py, value(waited).or_raise(py)?)) as Value)
         };
-        let (look, pending): (Look, _) = (Box::new(look), OnceLock::new());
-        Call { max: timeout.unwrap_or(Duration::MAX), look: Mutex::new(Some(look)), pending, answer: Answer::default() }
+        let (future, pending): (Waited, _) = (Box::pin(future), OnceLock::new());
+        Call { future: Mutex::new(Some(future)), pending, answer: Answer::default() }
     }
 }
 
@@ -70,11 +70,11 @@ impl Call {
     /// A tuple of the result, if the call need not wait.
     fn look(&self, py: Python<'_>) -> PyResult<Option<(Py<PyAny>,)>> {
         guard(py, || {
-            let mut look = lock(&self.look);
-            let look = look.as_mut().expect("it was not started");
-            match look(Duration::ZERO.into()) {
+            let mut future = lock(&self.future);
+            let Some(result) = poll_once(future.as_mut().expect("it was not started").as_mut()) else { return Ok(None) };
+            *future = None;
+            match result {
                 Ok(value) => Ok(Some((value(py, false)?,))),
-                Err(error) if error.kind() == ErrorKind::WouldBlock && !self.max.is_zero() => Ok(None),
                 Err(error) => Err(exception(py, &error.or_use(LONGER))),
             }
         })
@@ -83,13 +83,13 @@ impl Call {
     /// Continues the call in the background, and notifies the loop of its end under a number.
     fn start(&self, py: Python<'_>, ends: &Bound<'_, Ends>, number: u64) -> PyResult<()> {
         guard(py, || {
-            let look = lock(&self.look).take().expect("it was not started");
+            let future = lock(&self.future).take().expect("it was not started");
             let (queue, answer) = (Arc::clone(&ends.get().0), Arc::clone(&self.answer));
             let done = move |result| {
                 let _ = answer.set(Mutex::new(Some(result)));
                 queue.notify(number);
             };
-            let pending = Pending::start(self.max, look, done);
+            let pending = Pending::start(future, done);
             let _ = self.pending.set(pending.map_err(|error| exception(py, &error))?);
             Ok(())
         })
@@ -110,6 +110,7 @@ impl Call {
         if let Some(pending) = self.pending.get() {
             pending.cancel();
         }
+        drop(lock(&self.future).take());
         drop(self.answer.get().map(|answer| lock(answer).take()));
     }
 }

@@ -11,7 +11,6 @@ use crate::yielding::in_pieces;
 use frazil::bindings::{Row, id_range, parse_instant, parts_to_json};
 use frazil::{ErrorKind, Id, TextFormat};
 use serde_json::json;
-use std::time::Duration;
 
 /// `POST /v1/NAME/next?n=`: exactly n IDs, or an error.
 pub async fn next(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
@@ -36,7 +35,7 @@ pub fn next_at_once(context: &RequestContext<'_>, name: &Name) -> Option<Result<
     let one = || {
         context.check(Right::Mint, name)?;
         let output = Output::of(context.request.headers())?;
-        Ok(output.answer(&[name.next_for(Duration::ZERO.into())?]))
+        Ok(output.answer(&[name.next_now()?]))
     };
     match one() {
         Err(Refusal { code, .. }) if code == ErrorKind::WouldBlock.name() => None,

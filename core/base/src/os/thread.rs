@@ -30,6 +30,8 @@ pub fn spawn(_name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
 /// Returns a waker that wakes the calling thread from [`park`].
 #[cfg(not(loom))]
 pub fn waker() -> std::task::Waker {
+    use std::task::Waker;
+
     struct Parked(std::thread::Thread);
 
     impl std::task::Wake for Parked {
@@ -38,7 +40,10 @@ pub fn waker() -> std::task::Waker {
         }
     }
 
-    std::task::Waker::from(std::sync::Arc::new(Parked(std::thread::current())))
+    let make = || Waker::from(std::sync::Arc::new(Parked(std::thread::current())));
+    std::thread_local!(static WAKER: std::cell::OnceCell<Waker> = const { std::cell::OnceCell::new() });
+    // A destructor of the thread may come after that of its waker.
+    WAKER.try_with(|waker| waker.get_or_init(make).clone()).unwrap_or_else(|_| make())
 }
 
 /// Waits until the thread is woken, or for `longest`. May return early without a reason.

@@ -1,13 +1,11 @@
 //! The buffer of a process with its lock, and the requests of the calls that wait for it.
 
 use super::state::{FillRequest, PrefetchState};
-use crate::wait::Wait;
 use frazil_base::error::Result;
 use frazil_base::os::fork;
 use frazil_base::os::sync::{Mutex, MutexGuard};
 use std::sync::{Arc, PoisonError};
 use std::task::Waker;
-use std::time::Duration;
 
 /// The prepared numbers of one process.
 pub(super) struct Buffer {
@@ -50,10 +48,8 @@ impl Buffer {
 }
 
 impl Asked {
-    /// The request that an earlier poll of the call has kept, or an empty one.
-    pub(super) fn before(buffer: &Arc<Buffer>, wait: &Wait<'_>) -> Self {
-        let kept = wait.kept().filter(|asked: &Asked| Arc::ptr_eq(&asked.buffer, buffer));
-        kept.unwrap_or_else(|| Asked { buffer: Arc::clone(buffer), request: None })
+    pub(super) fn new(buffer: &Arc<Buffer>) -> Self {
+        Asked { buffer: Arc::clone(buffer), request: None }
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -72,24 +68,11 @@ impl Asked {
         self.request.take().and_then(|(request, _)| state.requests.remove(request));
     }
 
-    /// Adds a request under the buffer's lock, unless the call has one.
-    pub(super) fn ask(&mut self, state: &mut PrefetchState, wish: FillRequest, wait: &Wait<'_>) {
-        self.request.get_or_insert_with(|| (state.requests.add(wish, wait.waker()), wish));
-    }
-
-    /// Waits until the request is answered, or until the caller has to look again. The caller must not hold the lock, because this
-    /// runs caller code, which may end the wait.
-    ///
-    /// # Errors
-    /// Why the wait was ended.
-    pub(super) fn park(self, wait: &Wait<'_>, longest: Duration) -> Result<Self> {
-        wait.check()?;
-        match wait.park(longest) {
-            Ok(()) => Ok(self),
-            Err(later) => {
-                wait.keep(self);
-                Err(later)
-            }
+    /// Adds a request under the buffer's lock, unless the call has one. Its reply wakes `waker`.
+    pub(super) fn ask(&mut self, state: &mut PrefetchState, wish: FillRequest, waker: Waker) {
+        match self.request {
+            Some((request, _)) => state.requests.renew(request, &waker),
+            None => self.request = Some((state.requests.add(wish, waker), wish)),
         }
     }
 }

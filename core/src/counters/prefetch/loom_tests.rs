@@ -2,14 +2,13 @@
 
 use super::current::Current;
 use super::{Block, Fill, Filled, Levels, Need, Prefetch, PrefetchUse};
-use crate::wait::{Polls, Wait};
+use crate::wait::{Wait, block_on, poll_once};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::os::fork;
 use loom::sync::Arc;
 use loom::thread;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn model(test: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -70,7 +69,7 @@ fn ranges(count: u64, levels: Levels) -> Arc<Prefetch> {
 }
 
 fn take(prefetch: &Prefetch, count: usize) -> Vec<u64> {
-    (0..count).map(|_| prefetch.take(1, Duration::MAX).expect("numbers come").first).collect()
+    (0..count).map(|_| block_on(prefetch.take(1, &Duration::MAX.into())).expect("numbers come").first).collect()
 }
 
 fn assert_unique(mut numbers: Vec<u64>) {
@@ -119,9 +118,10 @@ fn loom_call_that_ends_leaves_its_number_to_a_waiting_call() {
             let prefetch = Arc::clone(&prefetch);
             thread::spawn(move || take(&prefetch, 1))
         };
-        let polls = Polls::new(Waker::noop().clone());
-        let mine = prefetch.take(1, Wait::polled(Duration::MAX, Instant::now(), &polls)).map(|taken| taken.first);
-        drop(polls);
+        let wait = Wait::from(Duration::MAX);
+        let mut call = Box::pin(prefetch.take(1, &wait));
+        let mine = poll_once(call.as_mut()).and_then(Result::ok).map(|taken| taken.first);
+        drop(call);
         assert_unique([other.join().unwrap(), mine.into_iter().collect()].concat());
         prefetch.close();
     });
@@ -146,14 +146,14 @@ fn loom_close_ends_waiting_calls() {
         let prefetch = prefetch(2, 2);
         let other = {
             let prefetch = Arc::clone(&prefetch);
-            thread::spawn(move || prefetch.take(1, Duration::MAX).map(|taken| taken.first))
+            thread::spawn(move || block_on(prefetch.take(1, &Duration::MAX.into())).map(|taken| taken.first))
         };
         prefetch.close();
         match other.join().unwrap() {
             Ok(number) => assert_eq!(number, 0),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Closed),
         }
-        assert!(prefetch.take(1, Duration::MAX).is_err());
+        assert!(block_on(prefetch.take(1, &Duration::MAX.into())).is_err());
     });
 }
 
@@ -161,7 +161,7 @@ fn loom_close_ends_waiting_calls() {
 fn loom_full_buffer_rests() {
     model(|| {
         let prefetch = prefetch(2, 4);
-        prefetch.prepare(&Wait::from(Duration::MAX)).unwrap();
+        block_on(prefetch.prepare(&Wait::from(Duration::MAX))).unwrap();
         assert_eq!(prefetch.prepared().unwrap(), 4);
         let mine = take(&prefetch, 3);
         assert_eq!(mine, [0, 1, 2]);

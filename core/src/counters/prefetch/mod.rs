@@ -26,7 +26,7 @@ pub(crate) use fill::{Fill, Filled, Levels, Need};
 pub(crate) use state::Counts;
 
 use crate::observe::stats::Counted;
-use crate::wait::Wait;
+use crate::wait::{Wait, block_on, waker};
 use buffer::{Asked, Buffer};
 use current::Current;
 use frazil_base::error::{Error, ErrorKind, Result};
@@ -108,15 +108,15 @@ impl Prefetch {
 
     #[cold]
     fn slow_one(&self, wait: Wait<'_>) -> Result<u64> {
-        Ok(self.take_from_buffer(self.buffer()?, 1, &wait.begun())?.first)
+        Ok(block_on(self.take_from_buffer(1, &wait.begun()))?.first)
     }
 
     /// Takes 1 to `most` numbers. Waits like [`take_one`](Prefetch::take_one).
-    pub(crate) fn take<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Taken> {
+    pub(crate) async fn take(&self, most: u64, wait: &Wait<'_>) -> Result<Taken> {
         match self.current.take(self.mark, most) {
             Some(taken) if taken.refill => Ok(self.refill(taken)),
             Some(taken) => Ok(taken),
-            None => self.take_from_buffer(self.buffer()?, most, &wait.into().begun()),
+            None => self.take_from_buffer(most, wait).await,
         }
     }
 
@@ -130,50 +130,52 @@ impl Prefetch {
     }
 
     /// Takes numbers of the next block. Waits if there is none, and counts the wait.
-    fn take_from_buffer(&self, buffer: &Arc<Buffer>, most: u64, wait: &Wait<'_>) -> Result<Taken> {
-        let mut since = None;
-        let Some(taken) = self.await_numbers(buffer, most, wait, &mut since).transpose() else {
-            // The running process is another one, which has its own buffer.
-            return self.take_from_buffer(self.buffer()?, most, wait);
-        };
-        let in_place = !wait.is_polled() && !wait.is_probe();
-        let since = since.filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.end_phase()));
-        if let Some(mut state) = buffer.own().filter(|_| since.is_some() || taken.is_err()) {
-            state.counts.waits += u64::from(since.is_some());
-            state.counts.waited += since.map_or(Duration::ZERO, |since| since.elapsed());
-            state.counts.refused += u64::from(taken.as_ref().is_err_and(|error| wait.is_ended_by(error)));
+    async fn take_from_buffer(&self, most: u64, wait: &Wait<'_>) -> Result<Taken> {
+        loop {
+            let (buffer, mut since) = (self.buffer()?, None);
+            // Without a result, the running process is another one, which has its own buffer.
+            let Some(taken) = self.await_numbers(buffer, most, wait, &mut since).await.transpose() else { continue };
+            let since = since.filter(|_| !wait.is_zero());
+            if let Some(mut state) = buffer.own().filter(|_| since.is_some() || taken.is_err()) {
+                state.counts.waits += u64::from(since.is_some());
+                state.counts.waited += since.map_or(Duration::ZERO, |since| since.elapsed());
+                state.counts.refused += u64::from(taken.as_ref().is_err_and(|error| wait.is_refused_by(error)));
+            }
+            return taken;
         }
-        taken
     }
 
     /// Takes numbers, or waits until there are some. Returns `None` in a child that was forked during the wait, and in a copy. `since`
     /// becomes the time at which the call began to wait.
-    fn await_numbers(&self, buffer: &Arc<Buffer>, most: u64, wait: &Wait<'_>, since: &mut Option<Instant>) -> Result<Option<Taken>> {
-        let mut asked = Asked::before(buffer, wait);
-        while let Some(mut state) = buffer.own() {
-            if let Some(taken) = self.take_prepared(buffer, &mut state, most)? {
-                asked.end(&mut state);
-                return Ok(Some(taken));
-            }
-            let is_first = since.is_none() && !asked.is_waiting();
-            asked.reply(&mut state).transpose()?;
-            let waited = since.get_or_insert_with(|| wait.phase()).elapsed();
-            state.counts.hungry += u64::from(is_first && !wait.is_probe());
-            let left = self.purpose.timeout().saturating_sub(waited).min(wait.left());
-            // If nothing is ordered any more, other callers have taken the ordered numbers.
-            if is_first || left.is_zero() || !state.is_ordered() {
-                state.order_for_caller();
-            }
-            if left.is_zero() {
-                let is_timeout = wait.max() >= self.purpose.timeout();
-                state.counts.exhausted += u64::from(is_timeout);
-                return Err(self.out_of_time(is_timeout, waited, state.trouble.clone()));
-            }
-            asked.ask(&mut state, FillRequest::Number, wait);
-            drop(state);
-            asked = asked.park(wait, left)?;
+    async fn await_numbers(&self, buffer: &Arc<Buffer>, most: u64, wait: &Wait<'_>, since: &mut Option<Instant>) -> Result<Option<Taken>> {
+        let mut asked = Asked::new(buffer);
+        loop {
+            let waker = waker().await;
+            let left = {
+                let Some(mut state) = buffer.own() else { return Ok(None) };
+                if let Some(taken) = self.take_prepared(buffer, &mut state, most)? {
+                    asked.end(&mut state);
+                    return Ok(Some(taken));
+                }
+                let is_first = since.is_none();
+                asked.reply(&mut state).transpose()?;
+                let waited = since.get_or_insert_with(Instant::now).elapsed();
+                state.counts.hungry += u64::from(is_first && !wait.is_zero());
+                let left = self.purpose.timeout().saturating_sub(waited).min(wait.left());
+                // If nothing is ordered any more, other callers have taken the ordered numbers.
+                if is_first || left.is_zero() || !state.is_ordered() {
+                    state.order_for_caller();
+                }
+                if left.is_zero() {
+                    let is_timeout = wait.max() >= self.purpose.timeout();
+                    state.counts.exhausted += u64::from(is_timeout);
+                    return Err(self.out_of_time(is_timeout, waited, state.trouble.clone()));
+                }
+                asked.ask(&mut state, FillRequest::Number, waker);
+                left
+            };
+            wait.pause(left).await?;
         }
-        Ok(None)
     }
 
     /// Takes 1 to `most` of the prepared numbers, if there are any.
@@ -215,18 +217,19 @@ impl Prefetch {
     ///
     /// # Errors
     /// The reason why numbers cannot be prepared.
-    pub(crate) fn prepare(&self, wait: &Wait<'_>) -> Result<()> {
-        let buffer = self.buffer()?;
+    pub(crate) async fn prepare(&self, wait: &Wait<'_>) -> Result<()> {
         let timeout = if self.purpose.timeout().is_zero() { OPEN_TIMEOUT } else { self.purpose.timeout() };
-        let since = wait.phase();
-        if !self.await_wish(buffer, FillRequest::Everything, wait, timeout)? {
-            return self.prepare(wait);
-        }
-        let state = buffer.lock();
-        match state.lasting_failure() {
-            _ if state.prepared > 0 => Ok(()),
-            Some(error) => Err(error.clone()),
-            None => Err(self.out_of_time(wait.max() >= timeout, since.elapsed(), state.trouble.clone())),
+        loop {
+            let (buffer, since) = (self.buffer()?, Instant::now());
+            if !self.await_wish(buffer, FillRequest::Everything, wait, timeout).await? {
+                continue;
+            }
+            let state = buffer.lock();
+            return match state.lasting_failure() {
+                _ if state.prepared > 0 => Ok(()),
+                Some(error) => Err(error.clone()),
+                None => Err(self.out_of_time(wait.max() >= timeout, since.elapsed(), state.trouble.clone())),
+            };
         }
     }
 
@@ -235,26 +238,29 @@ impl Prefetch {
     ///
     /// # Errors
     /// The reason why the wish cannot be fulfilled, or why the wait was ended.
-    fn await_wish(&self, buffer: &Arc<Buffer>, wish: FillRequest, wait: &Wait<'_>, timeout: Duration) -> Result<bool> {
-        let (since, mut asked) = (wait.phase(), Asked::before(buffer, wait));
-        while let Some(mut state) = buffer.own() {
-            let left = timeout.saturating_sub(since.elapsed()).min(wait.left());
-            let is_over = asked.reply(&mut state).transpose()?.is_some();
-            if is_over || !asked.is_waiting() && (state.why_ended().is_some() || state.has(wish)) {
-                return Ok(true);
-            }
-            // Orders numbers even if the call may not wait, because it will retry.
-            if matches!(wish, FillRequest::Everything) && !asked.is_waiting() {
-                state.order();
-            }
-            if left.is_zero() {
-                return Ok(true);
-            }
-            asked.ask(&mut state, wish, wait);
-            drop(state);
-            asked = asked.park(wait, left)?;
+    async fn await_wish(&self, buffer: &Arc<Buffer>, wish: FillRequest, wait: &Wait<'_>, timeout: Duration) -> Result<bool> {
+        let (since, mut asked) = (Instant::now(), Asked::new(buffer));
+        loop {
+            let waker = waker().await;
+            let left = {
+                let Some(mut state) = buffer.own() else { return Ok(false) };
+                let left = timeout.saturating_sub(since.elapsed()).min(wait.left());
+                let is_over = asked.reply(&mut state).transpose()?.is_some();
+                if is_over || !asked.is_waiting() && (state.why_ended().is_some() || state.has(wish)) {
+                    return Ok(true);
+                }
+                // Orders numbers even if the call may not wait, because it will retry.
+                if matches!(wish, FillRequest::Everything) && !asked.is_waiting() {
+                    state.order();
+                }
+                if left.is_zero() {
+                    return Ok(true);
+                }
+                asked.ask(&mut state, wish, waker);
+                left
+            };
+            wait.pause(left).await?;
         }
-        Ok(false)
     }
 
     /// Drops all prepared numbers. The filler prepares new ones when a caller wants them.
@@ -269,8 +275,8 @@ impl Prefetch {
     ///
     /// # Errors
     /// The reason why the wait was ended.
-    pub(crate) fn wait_until_quiet(&self, wait: &Wait<'_>, timeout: Duration) -> Result<()> {
-        self.await_wish(self.buffer()?, FillRequest::Quiet, wait, timeout).map(drop)
+    pub(crate) async fn wait_until_quiet(&self, wait: &Wait<'_>, timeout: Duration) -> Result<()> {
+        self.await_wish(self.buffer()?, FillRequest::Quiet, wait, timeout).await.map(drop)
     }
 
     /// Returns the number of prepared numbers, without those of the current block.

@@ -5,10 +5,11 @@ mod steps;
 use super::buffer::{Asked, Buffer};
 use super::running_buffer::FillTask;
 use super::state::{FillRequest, FillerAction, PrefetchState};
-use super::{Block, Fill, Filled, Levels, Need, Prefetch, PrefetchUse};
+use super::{Block, Fill, Filled, Levels, Need, Prefetch, PrefetchUse, Taken};
 use crate::lease::Due;
-use crate::wait::{Polls, Wait};
+use crate::wait::{Wait, block_on, poll};
 use frazil_base::error::{Error, ErrorKind, Result};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -93,8 +94,16 @@ fn block(first: u64, count: u64) -> Answer {
     Ok(Block { first, stride: 1, count, refill_at: 0, made_ms: 0 })
 }
 
-/// The polls of a call, their beginning, and a message for each wake of the call.
-fn woken_polls() -> (Polls, Instant, Receiver<()>) {
+fn take<'a>(prefetch: &Prefetch, most: u64, wait: impl Into<Wait<'a>>) -> Result<Taken> {
+    block_on(prefetch.take(most, &wait.into().begun()))
+}
+
+fn prepare(prefetch: &Prefetch, max_wait: Duration) -> Result<()> {
+    block_on(prefetch.prepare(&Wait::from(max_wait).begun()))
+}
+
+/// A waker, and a message for each of its wakes.
+fn counted_waker() -> (Waker, Receiver<()>) {
     struct Wakes(Sender<()>);
 
     impl Wake for Wakes {
@@ -104,7 +113,15 @@ fn woken_polls() -> (Polls, Instant, Receiver<()>) {
     }
 
     let (wakes, woken) = channel();
-    (Polls::new(Waker::from(Arc::new(Wakes(wakes)))), Instant::now(), woken)
+    (Waker::from(Arc::new(Wakes(wakes))), woken)
+}
+
+/// Polls a call; `WOULD_BLOCK` if it waits.
+fn polled<T>(call: Pin<&mut impl Future<Output = Result<T>>>, waker: &Waker) -> Result<T, ErrorKind> {
+    match poll(call, waker) {
+        Ok(result) => result.map_err(|error| error.kind()),
+        Err(_) => Err(ErrorKind::WouldBlock),
+    }
 }
 
 /// Returns whether the filler is not called for some time.
@@ -116,7 +133,7 @@ fn rests(needs: &Receiver<Need>) -> bool {
 fn dropped_numbers_are_prepared_again_only_for_a_caller() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 2, high: 2 }, None);
     sender.send(block(0, 2)).unwrap();
-    assert_eq!(prefetch.take(1, LONG).unwrap().first, 0);
+    assert_eq!(take(&prefetch, 1, LONG).unwrap().first, 0);
     // The thread is about to fetch the next two.
     needs.recv_timeout(LONG).unwrap();
     needs.recv_timeout(LONG).unwrap();
@@ -125,14 +142,14 @@ fn dropped_numbers_are_prepared_again_only_for_a_caller() {
     assert!(rests(&needs), "numbers are prepared although nobody wants any since they were dropped");
     assert_eq!(prefetch.prepared().unwrap(), 0);
     sender.send(block(4, 2)).unwrap();
-    assert_eq!(prefetch.take(1, LONG).unwrap().first, 4);
+    assert_eq!(take(&prefetch, 1, LONG).unwrap().first, 4);
 }
 
 #[test]
 fn failure_is_not_retried_after_everything_was_dropped() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 2, high: 2 }, None);
     sender.send(block(0, 2)).unwrap();
-    assert_eq!(prefetch.take(1, LONG).unwrap().first, 0);
+    assert_eq!(take(&prefetch, 1, LONG).unwrap().first, 0);
     needs.recv_timeout(LONG).unwrap();
     needs.recv_timeout(LONG).unwrap();
     prefetch.drop_prepared().unwrap();
@@ -144,7 +161,7 @@ fn failure_is_not_retried_after_everything_was_dropped() {
 fn caller_that_waits_while_everything_is_dropped_is_served() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 0, high: 0 }, None);
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| prefetch.take(1, LONG).map(|taken| taken.first));
+        let waits = scope.spawn(|| take(&prefetch, 1, LONG).map(|taken| taken.first));
         needs.recv_timeout(LONG).unwrap();
         prefetch.drop_prepared().unwrap();
         sender.send(block(0, 1)).unwrap();
@@ -158,7 +175,7 @@ fn partial_failure_refuses_no_call() {
     let trouble = Error::new(ErrorKind::StoreChanged, "one store of several");
     let (prefetch, sender, needs) = prefetch(Levels { low: 0, high: 0 }, Some(trouble));
     std::thread::scope(|scope| {
-        let waits: Vec<_> = (0..4).map(|_| scope.spawn(|| prefetch.take(1, LONG).map(|taken| taken.first))).collect();
+        let waits: Vec<_> = (0..4).map(|_| scope.spawn(|| take(&prefetch, 1, LONG).map(|taken| taken.first))).collect();
         let since = Instant::now();
         while prefetch.waiting() < 4 {
             assert!(since.elapsed() < LONG);
@@ -181,11 +198,11 @@ fn partial_failure_refuses_no_call() {
 fn taking_the_low_number_orders_the_next_range() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 1, high: 1 }, None);
     sender.send(Ok(Block { first: 0, stride: 1, count: 4, refill_at: 2, made_ms: 0 })).unwrap();
-    assert_eq!(prefetch.take(1, LONG).unwrap().first, 0);
+    assert_eq!(take(&prefetch, 1, LONG).unwrap().first, 0);
     needs.recv_timeout(LONG).unwrap();
-    assert_eq!(prefetch.take(1, LONG).unwrap().first, 1);
+    assert_eq!(take(&prefetch, 1, LONG).unwrap().first, 1);
     assert!(rests(&needs), "there is enough");
-    assert_eq!(prefetch.take(1, LONG).unwrap().first, 2);
+    assert_eq!(take(&prefetch, 1, LONG).unwrap().first, 2);
     needs.recv_timeout(LONG).expect("nobody waits, and the next range is asked for");
 }
 
@@ -193,7 +210,7 @@ fn taking_the_low_number_orders_the_next_range() {
 fn caller_that_waits_for_the_purposes_timeout_gets_its_error() {
     const TIMEOUT: Duration = Duration::from_millis(50);
     let (prefetch, _tell, _needs) = prefetch_with_timeout(Levels { low: 0, high: 0 }, None, TIMEOUT);
-    let kind = |max_wait: Duration| prefetch.take(1, max_wait).expect_err("nothing comes").kind();
+    let kind = |max_wait: Duration| take(&prefetch, 1, max_wait).expect_err("nothing comes").kind();
     assert_eq!(kind(TIMEOUT), ErrorKind::SegmentExhausted);
     assert_eq!(kind(TIMEOUT + TIMEOUT), ErrorKind::SegmentExhausted);
     assert_eq!(kind(TIMEOUT - Duration::from_millis(1)), ErrorKind::WouldBlock);
@@ -216,10 +233,10 @@ fn numbers_used_at_once_are_not_prepared_again() {
 fn lasting_failure_is_retried_by_a_later_prepare() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 1, high: 1 }, None);
     sender.send(Err(Error::new(ErrorKind::StoreCorrupt, "once"))).unwrap();
-    assert_eq!(prefetch.prepare(&Wait::from(LONG)).unwrap_err().kind(), ErrorKind::StoreCorrupt);
+    assert_eq!(prepare(&prefetch, LONG).unwrap_err().kind(), ErrorKind::StoreCorrupt);
     needs.recv_timeout(LONG).unwrap();
     std::thread::scope(|scope| {
-        let again = scope.spawn(|| prefetch.prepare(&Wait::from(LONG)));
+        let again = scope.spawn(|| prepare(&prefetch, LONG));
         needs.recv_timeout(LONG).unwrap();
         sender.send(block(0, 1)).unwrap();
         assert_eq!(again.join().unwrap(), Ok(()));
@@ -230,7 +247,7 @@ fn lasting_failure_is_retried_by_a_later_prepare() {
 fn prepare_without_waiting_orders_numbers_and_reports_lasting_failures() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 1, high: 1 }, None);
     let since = Instant::now();
-    let look = || prefetch.prepare(&Wait::from(Duration::ZERO)).map_err(|error| error.kind());
+    let look = || prepare(&prefetch, Duration::ZERO).map_err(|error| error.kind());
     // Each poll continues an earlier one.
     let looks = || {
         std::iter::repeat_with(look).find(|looked| *looked != Err(ErrorKind::WouldBlock) || since.elapsed() > LONG).expect("it is endless")
@@ -251,7 +268,7 @@ fn prepare_without_waiting_orders_numbers_and_reports_lasting_failures() {
 fn waiting_caller_gets_a_lasting_failure() {
     let (prefetch, sender, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     sender.send(Err(Error::new(ErrorKind::StoreCorrupt, "for good"))).unwrap();
-    assert_eq!(prefetch.take(1, LONG).unwrap_err().kind(), ErrorKind::StoreCorrupt);
+    assert_eq!(take(&prefetch, 1, LONG).unwrap_err().kind(), ErrorKind::StoreCorrupt);
 }
 
 #[test]
@@ -287,7 +304,7 @@ fn dropped_numbers_are_prepared_again_for_a_waiting_caller() {
 fn caller_that_panics_within_a_wait_no_longer_waits() {
     let (prefetch, _tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     let asked = || -> bool { panic!("on purpose") };
-    let call = || prefetch.take(1, Wait::until(LONG, &asked));
+    let call = || take(&prefetch, 1, Wait::until(LONG, &asked));
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err());
     assert_eq!(prefetch.waiting(), 0);
 }
@@ -299,7 +316,7 @@ fn caller_that_looks_again_counts_as_waiting() {
     let (prefetch, _tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     let (over, since) = (AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
-        let call = scope.spawn(|| prefetch.take(1, Wait::until(LONG, &|| over.load(Relaxed))).is_err());
+        let call = scope.spawn(|| take(&prefetch, 1, Wait::until(LONG, &|| over.load(Relaxed))).is_err());
         while prefetch.waiting() == 0 {}
         let waits = std::iter::repeat_with(|| prefetch.waiting() == 1).take_while(|_| since.elapsed() < LONG / 40).all(|waits| waits);
         over.store(true, Relaxed);
@@ -312,12 +329,9 @@ fn caller_that_looks_again_counts_as_waiting() {
 #[test]
 fn discard_wakes_the_thread_for_a_woken_caller() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 0, high: 0 }, None);
-    let (polls, since) = (Polls::new(Waker::noop().clone()), Instant::now());
-    let poll = || {
-        let taken = prefetch.take_one(Wait::polled(LONG, since, &polls));
-        polls.end_poll();
-        taken.map_err(|error| error.kind())
-    };
+    let (wait, since) = (Wait::from(LONG), Instant::now());
+    let mut call = pin!(prefetch.take(1, &wait));
+    let mut poll = || polled(call.as_mut(), Waker::noop()).map(|taken| taken.first);
     assert_eq!(poll(), Err(ErrorKind::WouldBlock));
     needs.recv_timeout(LONG).unwrap();
     sender.send(block(0, 1)).unwrap();
@@ -359,9 +373,8 @@ fn request_ends_with_its_call_except_in_a_forked_child() {
     // A process number after this process's cannot be an ancestor's. An earlier one can.
     for (process, goes) in [(u64::MAX, true), (1, false)] {
         let buffer = Arc::new(Buffer::new(process, None));
-        let wait = Wait::from(LONG);
-        let mut asked = Asked::before(&buffer, &wait);
-        asked.ask(&mut buffer.lock(), FillRequest::Number, &wait);
+        let mut asked = Asked::new(&buffer);
+        asked.ask(&mut buffer.lock(), FillRequest::Number, Waker::noop().clone());
         drop(asked);
         assert_eq!(buffer.lock().requests.is_empty(), goes);
     }
@@ -383,7 +396,7 @@ fn thread_that_failed_rests_before_it_tries_again() {
 fn resting_thread_is_not_waited_for() {
     let (prefetch, _tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     let since = Instant::now();
-    prefetch.wait_until_quiet(&Wait::from(LONG), LONG).unwrap();
+    block_on(prefetch.wait_until_quiet(&Wait::from(LONG), LONG)).unwrap();
     assert!(since.elapsed() < LONG / 2, "{:?}", since.elapsed());
 }
 
@@ -391,26 +404,23 @@ fn resting_thread_is_not_waited_for() {
 #[test]
 fn polled_call_is_woken_when_there_is_a_number() {
     let (prefetch, sender, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
-    let (polls, since, woken) = woken_polls();
-    let poll = || {
-        let taken = prefetch.take_one(Wait::polled(LONG, since, &polls));
-        polls.end_poll();
-        taken.map_err(|error| error.kind())
-    };
-    assert_eq!((poll(), poll()), (Err(ErrorKind::WouldBlock), Err(ErrorKind::WouldBlock)));
+    let ((waker, woken), wait) = (counted_waker(), Wait::from(LONG));
+    let mut call = pin!(prefetch.take(1, &wait));
+    let mut poll = |waker: &Waker| polled(call.as_mut(), waker).map(|taken| taken.first);
+    // The waker of the last poll counts.
+    assert_eq!((poll(Waker::noop()), poll(&waker)), (Err(ErrorKind::WouldBlock), Err(ErrorKind::WouldBlock)));
     assert_eq!((prefetch.waiting(), woken.try_recv().is_ok()), (1, false), "the second poll continues with the first one's request");
     sender.send(block(5, 1)).unwrap();
     woken.recv_timeout(LONG).expect("there is a number");
-    assert_eq!((poll(), prefetch.waiting()), (Ok(5), 0));
+    assert_eq!((poll(&waker), prefetch.waiting()), (Ok(5), 0));
 }
 
 #[test]
 fn as_many_calls_are_woken_as_there_are_numbers() {
     let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 0, high: 0 } };
-    let (polls, since, woken) = woken_polls();
-    let (buffer, wait) = (Arc::new(Buffer::new(u64::MAX, None)), Wait::polled(LONG, since, &polls));
-    let mut calls: Vec<_> = (0..3).map(|_| Asked::before(&buffer, &wait)).collect();
-    calls.iter_mut().for_each(|asked| asked.ask(&mut buffer.lock(), FillRequest::Number, &wait));
+    let (buffer, (waker, woken)) = (Arc::new(Buffer::new(u64::MAX, None)), counted_waker());
+    let mut calls: Vec<_> = (0..3).map(|_| Asked::new(&buffer)).collect();
+    calls.iter_mut().for_each(|asked| asked.ask(&mut buffer.lock(), FillRequest::Number, waker.clone()));
     buffer.lock().order();
     for _ in 0..2 {
         let now = Instant::now();
@@ -420,8 +430,8 @@ fn as_many_calls_are_woken_as_there_are_numbers() {
     }
     drop(calls.pop());
     assert_eq!(woken.try_iter().count(), 0, "it leaves nothing");
-    calls.push(Asked::before(&buffer, &wait));
-    calls[2].ask(&mut buffer.lock(), FillRequest::Number, &wait);
+    calls.push(Asked::new(&buffer));
+    calls[2].ask(&mut buffer.lock(), FillRequest::Number, waker.clone());
     drop(calls.remove(0));
     assert_eq!(woken.try_iter().count(), 1, "the next one has what the first one left");
     calls[0].end(&mut buffer.lock());
@@ -437,12 +447,12 @@ fn as_many_calls_are_woken_as_there_are_numbers() {
 #[test]
 fn call_that_ends_passes_on_no_earlier_failure() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 0, high: 0 }, None);
-    let kind = |max_wait: Duration| prefetch.take(1, max_wait).expect_err("nothing comes").kind();
+    let kind = |max_wait: Duration| take(&prefetch, 1, max_wait).expect_err("nothing comes").kind();
     sender.send(Err(Error::new(ErrorKind::StoreCorrupt, "once"))).unwrap();
     assert_eq!(kind(LONG), ErrorKind::StoreCorrupt);
     needs.recv_timeout(LONG).unwrap();
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| prefetch.take(1, LONG).map(|taken| taken.first));
+        let waits = scope.spawn(|| take(&prefetch, 1, LONG).map(|taken| taken.first));
         needs.recv_timeout(LONG).expect("the next attempt");
         assert_eq!(kind(Duration::from_millis(1)), ErrorKind::WouldBlock);
         assert_eq!(prefetch.waiting(), 1, "the other one hopes still");
@@ -454,9 +464,9 @@ fn call_that_ends_passes_on_no_earlier_failure() {
 /// Each ending call used to check all the others, under the lock.
 #[test]
 fn call_that_ends_does_not_check_every_other() {
-    let (buffer, wait) = (Arc::new(Buffer::new(u64::MAX, None)), Wait::from(LONG));
-    let mut calls: Vec<_> = (0..30_000).map(|_| Asked::before(&buffer, &wait)).collect();
-    calls.iter_mut().for_each(|asked| asked.ask(&mut buffer.lock(), FillRequest::Number, &wait));
+    let buffer = Arc::new(Buffer::new(u64::MAX, None));
+    let mut calls: Vec<_> = (0..30_000).map(|_| Asked::new(&buffer)).collect();
+    calls.iter_mut().for_each(|asked| asked.ask(&mut buffer.lock(), FillRequest::Number, Waker::noop().clone()));
     let since = Instant::now();
     drop(calls);
     assert!(since.elapsed() < LONG / 10, "{:?}", since.elapsed());
@@ -484,11 +494,10 @@ fn later_numbers_wake_other_calls() {
 #[test]
 fn prepare_leaves_no_number_when_it_ends() {
     let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 0, high: 0 } };
-    let (polls, since, woken) = woken_polls();
-    let (buffer, wait) = (Arc::new(Buffer::new(u64::MAX, None)), Wait::polled(LONG, since, &polls));
+    let (buffer, (waker, woken)) = (Arc::new(Buffer::new(u64::MAX, None)), counted_waker());
     let ask = |wish| {
-        let mut asked = Asked::before(&buffer, &wait);
-        asked.ask(&mut buffer.lock(), wish, &wait);
+        let mut asked = Asked::new(&buffer);
+        asked.ask(&mut buffer.lock(), wish, waker.clone());
         asked
     };
     let (rest, _number) = (ask(FillRequest::Quiet), ask(FillRequest::Number));
@@ -506,14 +515,14 @@ fn prepare_leaves_no_number_when_it_ends() {
 fn call_after_the_fillers_end_fails_at_once() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 1, high: 1 }, None);
     sender.send(block(0, 1)).unwrap();
-    prefetch.prepare(&Wait::from(LONG)).unwrap();
+    prepare(&prefetch, LONG).unwrap();
     needs.recv_timeout(LONG).unwrap();
     prefetch.buffer().unwrap().lock().abandon();
     let since = Instant::now();
-    assert_eq!(prefetch.take(1, LONG).map(|taken| taken.first), Ok(0), "it is there");
-    assert_eq!(prefetch.take(1, LONG).unwrap_err().kind(), ErrorKind::Internal);
-    assert_eq!(prefetch.take(1, Duration::ZERO).unwrap_err().kind(), ErrorKind::Internal);
-    assert_eq!(prefetch.prepare(&Wait::from(LONG)).unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(take(&prefetch, 1, LONG).map(|taken| taken.first), Ok(0), "it is there");
+    assert_eq!(take(&prefetch, 1, LONG).unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(take(&prefetch, 1, Duration::ZERO).unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(prepare(&prefetch, LONG).unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(prefetch.trouble().unwrap().unwrap().kind(), ErrorKind::Internal);
     assert!(since.elapsed() < LONG / 2, "{:?}", since.elapsed());
 }
@@ -523,7 +532,7 @@ fn call_after_the_fillers_end_fails_at_once() {
 fn waiting_caller_is_reported_once() {
     let (prefetch, sender, needs) = prefetch(Levels { low: 0, high: 0 }, None);
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| prefetch.take(1, LONG).map(|taken| taken.first));
+        let waits = scope.spawn(|| take(&prefetch, 1, LONG).map(|taken| taken.first));
         assert!(needs.recv_timeout(LONG).unwrap().hungry);
         // The caller looks again before that, and while the thread rests.
         std::thread::sleep(Duration::from_millis(60));

@@ -5,8 +5,8 @@
 mod batch;
 mod local;
 
-pub(crate) use batch::batch;
-pub use batch::{MAX_BATCH, batch_in_pieces};
+pub use batch::MAX_BATCH;
+pub(crate) use batch::{Pieces, batch, batch_of};
 pub use local::Local;
 
 use crate::generator::{Claimed, Generator};
@@ -16,8 +16,8 @@ use crate::id::layout::Layout;
 use crate::lease::{self, Lease, SharedGenerator};
 use crate::observe::stats::Stats;
 use crate::spec::Spec;
-use crate::wait::Wait;
 use crate::wait::pending;
+use crate::wait::{Wait, block_on};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::os::fork::FirstCall;
 use std::fmt;
@@ -94,15 +94,21 @@ impl Snowflake {
     /// # Errors
     /// Those of [`open`](Snowflake::open); `WOULD_BLOCK` when it takes longer than the call may wait.
     pub fn open_spec<'a>(spec: Spec, wait: impl Into<Wait<'a>>) -> Result<Self> {
-        let wait = wait.into().begun();
+        block_on(Snowflake::open_within(spec, wait.into()))
+    }
+
+    /// The future of [`open_spec`](Snowflake::open_spec).
+    #[doc(hidden)]
+    pub async fn open_within(spec: Spec, wait: Wait<'_>) -> Result<Self> {
+        let wait = wait.begun();
         let plan = spec.plan()?;
         let after = plan.check_after()?;
-        let shared = registry::open(&plan, &spec, &wait)?;
+        let shared = registry::open(&plan, &spec, &wait).await?;
         let ids = Snowflake::new(shared, plan.layout, Arc::new(spec), true);
         if let Some((id, tick)) = after {
             ids.generator().pass(id, tick);
         }
-        ids.generator().wait_until_open(&wait)?;
+        ids.generator().wait_until_open(&wait).await?;
         Ok(ids)
     }
 
@@ -141,6 +147,16 @@ impl Snowflake {
     fn slow_id(&self, wait: Wait<'_>) -> Result<Id> {
         self.check_open()?;
         self.shared.slow_id(&self.waiting(wait))
+    }
+
+    /// The future of [`next_id_for`](Snowflake::next_id_for).
+    #[doc(hidden)]
+    pub async fn next_id_within(&self, wait: Wait<'_>) -> Result<Id> {
+        self.check_open()?;
+        match self.generator().fast_id() {
+            Some(id) => Ok(id),
+            None => self.shared.slow_id_async(&self.waiting(wait)).await,
+        }
     }
 
     /// Fills a buffer with ascending IDs. Accepts `Id` or `i64`, and takes as many ticks as needed.
@@ -183,6 +199,14 @@ impl Snowflake {
     /// As [`batch`](Snowflake::batch), and `WOULD_BLOCK`.
     pub fn batch_for<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
         batch(count, |ids| self.fill_for(ids, wait))
+    }
+
+    /// The future of [`batch_for`](Snowflake::batch_for), which lets other calls run after each 65,536 IDs.
+    #[doc(hidden)]
+    pub async fn batch_within<T: From<Id> + Clone + Send>(&self, count: usize, wait: Wait<'_>) -> Result<Vec<T>> {
+        let wait = self.waiting(wait);
+        self.check_open()?;
+        batch_of(&self.shared, count, &wait).await
     }
 
     /// An endless iterator of IDs. Calls [`next_id`](Snowflake::next_id).
@@ -269,8 +293,14 @@ impl Snowflake {
     /// # Errors
     /// Those of [`release_node`](Snowflake::release_node), and `WOULD_BLOCK` when the release takes longer; it continues in the background.
     pub fn release_node_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+        block_on(self.discard_within(wait.into()))
+    }
+
+    /// The future of [`release_node_for`](Snowflake::release_node_for).
+    #[doc(hidden)]
+    pub async fn discard_within(&self, wait: Wait<'_>) -> Result<()> {
         self.check_open()?;
-        lease::release_node(&self.shared, &self.waiting(wait.into()))
+        lease::release_node(&self.shared, &self.waiting(wait)).await
     }
 
     /// The leased node number and the state of its lease. `None` for a fixed number without a store, and in a forked
@@ -317,11 +347,17 @@ impl Snowflake {
     /// # Errors
     /// `WOULD_BLOCK` when the release takes longer; it continues in the background.
     pub fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+        block_on(self.close_within(wait.into()))
+    }
+
+    /// The future of [`close_for`](Snowflake::close_for).
+    #[doc(hidden)]
+    pub async fn close_within(&self, wait: Wait<'_>) -> Result<()> {
         if !self.closed.swap(true, Ordering::AcqRel) {
             self.ended.store(true, Ordering::Release);
             self.shared.drop_handle();
         }
-        self.shared.wait_until_left(&wait.into().begun())
+        self.shared.wait_until_left(&wait.begun()).await
     }
 
     /// Returns how long opening a generator or numbers may block an event loop: [`EVENT_LOOP_TIMEOUT`], or 1 s with `store=memory`, where

@@ -24,19 +24,6 @@ impl LeaseRequest {
     pub(in crate::lease) fn seeks(&self) -> bool {
         matches!(self, LeaseRequest::Open(_) | LeaseRequest::Room(_))
     }
-
-    /// Returns whether this is the wish of an earlier poll. It need not be, because one call may open and use several generators.
-    pub(in crate::lease) fn is(&self, other: &LeaseRequest) -> bool {
-        match (self, other) {
-            (LeaseRequest::Open(one), LeaseRequest::Open(other)) => {
-                one.address == other.address && one.asks_for_same(other) && one.describe() == other.describe()
-            }
-            (LeaseRequest::Room(one), LeaseRequest::Room(other))
-            | (LeaseRequest::Renewal(one), LeaseRequest::Renewal(other))
-            | (LeaseRequest::Leave(Some(one)), LeaseRequest::Leave(Some(other))) => Arc::ptr_eq(one, other),
-            _ => false,
-        }
-    }
 }
 
 /// The answer to a call. An opener gets a handle, or `None` if this lease task has no more handles, and then tries again. Any other caller

@@ -5,18 +5,19 @@ use super::super::contract::Contract;
 use super::super::environment::Process;
 use super::super::lease_task::{LeaseReply, LeaseRequest};
 use super::super::protocol::{Grant, Reply};
-use super::super::shared::{ProcessWorkers, SharedGenerator};
+use super::super::shared::{AtWorker, ProcessWorkers, SharedGenerator};
 use super::super::visit::{self, Visit};
 use super::super::worker::{Worker, WorkerAction, locked};
 use super::super::workers::Workers;
 use super::{Clocks, Simulated};
 use crate::generator::Claimed;
 use crate::id::Id;
-use crate::wait::Wait;
+use crate::wait::{Wait, block_on};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_base::os::fork::Mark;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 use std::time::Duration;
 
 /// The first and the last stamp that one process may have issued under each lease.
@@ -93,12 +94,12 @@ impl Keep {
 }
 
 impl ProcessWorkers for Keep {
-    fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
-        visit::ensure(&self.workers(), shared, wait)
+    fn ensure<'a>(&'a self, shared: &'a Arc<SharedGenerator>, wait: &'a Wait<'a>) -> AtWorker<'a> {
+        Box::pin(async move { visit::ensure(&self.workers(), shared, wait).await })
     }
 
-    fn close(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
-        visit::close(&self.workers(), shared, wait)
+    fn close<'a>(&'a self, shared: &'a Arc<SharedGenerator>, wait: &'a Wait<'a>) -> AtWorker<'a> {
+        Box::pin(async move { visit::close(&self.workers(), shared, wait).await })
     }
 }
 
@@ -110,11 +111,6 @@ fn process(id: usize, seed: u64, clocks: &Clocks, workers: &Weak<Workers>) -> Pr
         workers: Arc::new(Keep(workers.clone())),
         environment: Box::new(Simulated { clocks: clocks.clone(), seeds: seed.into() }),
     }
-}
-
-/// An unlimited wait, because the simulation decides how long it looks.
-fn forever() -> Wait<'static> {
-    Wait::from(Duration::MAX)
 }
 
 impl Program {
@@ -263,7 +259,8 @@ impl Program {
     }
 
     fn visit(&self, contract: &Arc<Contract>, wish: LeaseRequest) -> Result<Option<Visit>> {
-        Visit::new(&self.workers, contract, wish, &forever())
+        // The simulation decides how long it looks.
+        Visit::new(&self.workers, contract, wish, Some(Waker::noop().clone()))
     }
 
     fn visit_of(&self, shared: &Arc<SharedGenerator>, wish: impl FnOnce(Arc<SharedGenerator>) -> LeaseRequest) -> Result<Option<Visit>> {
@@ -277,13 +274,13 @@ impl Program {
         while let Some(at) = self.handles.iter().position(is_also) {
             let shared = self.handles.swap_remove(at);
             shared.drop_handle();
-            drop(shared.wait_until_left(&Wait::from(Duration::ZERO)));
+            drop(block_on(shared.wait_until_left(&Wait::from(Duration::ZERO))));
         }
     }
 
     /// Makes a thread that may not wait open a handle.
     pub(super) fn try_open(&mut self) -> Result<()> {
-        let opened = visit::open(&self.workers, &self.contract, &Wait::from(Duration::ZERO))?;
+        let opened = block_on(visit::open(&self.workers, &self.contract, &Wait::from(Duration::ZERO)))?;
         self.handles.push(opened.expect("a simulated process keeps its number"));
         Ok(())
     }
@@ -313,7 +310,7 @@ impl Program {
     /// Lets every waiting call look. A call whose time is over ends.
     pub(super) fn look(&mut self, now: u64) {
         for mut caller in std::mem::take(&mut self.callers) {
-            match caller.visit.look() {
+            match caller.visit.look(Waker::noop()) {
                 None if caller.until > now => self.callers.push(caller),
                 answer => self.take(answer),
             }
@@ -340,7 +337,7 @@ impl Program {
         if at < self.handles.len() {
             let shared = self.handles.swap_remove(at);
             shared.drop_handle();
-            drop(shared.wait_until_left(&Wait::from(Duration::ZERO)));
+            drop(block_on(shared.wait_until_left(&Wait::from(Duration::ZERO))));
         }
     }
 

@@ -2,6 +2,8 @@
 
 use super::mark;
 use crate::error::{Error, ErrorKind, Result};
+use std::future::poll_fn;
+use std::pin::pin;
 
 /// The result of a call that was not taken yet, and the number of the process that made it.
 ///
@@ -11,19 +13,23 @@ use crate::error::{Error, ErrorKind, Result};
 /// delivers it as the last step.
 #[derive(Debug)]
 pub struct Waiting<T> {
-    /// The number before the call, so that a copy made during the call is noticed, too.
+    /// The number before the last poll of the call, so that a copy made during that poll is noticed, too.
     process: u64,
     value: T,
 }
 
 impl<T> Waiting<T> {
-    /// Makes a call, and keeps its result.
+    /// Awaits a call, and keeps its result.
     ///
     /// # Errors
     /// Those of the call.
-    pub fn of(call: impl FnOnce() -> Result<T>) -> Result<Self> {
-        let process = mark().current();
-        Ok(Waiting { process, value: call()? })
+    pub async fn of(call: impl Future<Output = Result<T>>) -> Result<Self> {
+        let mut call = pin!(call);
+        poll_fn(|context| {
+            let process = mark().current();
+            call.as_mut().poll(context).map_ok(|value| Waiting { process, value })
+        })
+        .await
     }
 
     /// Returns the result of a call whose caller has waited for it.
@@ -62,6 +68,14 @@ mod tests {
     use super::super::restored;
     use super::*;
     use std::cell::Cell;
+    use std::task::{Context, Poll, Waker};
+
+    fn of<T>(call: impl FnOnce() -> Result<T>) -> Result<Waiting<T>> {
+        let Poll::Ready(waiting) = pin!(Waiting::of(async { call() })).poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("the call does not wait");
+        };
+        waiting
+    }
 
     fn kind<T>(delivered: Result<T>) -> Option<ErrorKind> {
         delivered.err().map(|error| error.kind())
@@ -69,7 +83,7 @@ mod tests {
 
     #[test]
     fn forked_is_the_error_of_a_parents_answer() {
-        let answer = Cell::new(Waiting::of(|| Ok(7)).ok());
+        let answer = Cell::new(of(|| Ok(7)).ok());
         let deliver = || answer.take().map(Waiting::deliver);
         assert!(in_child(|| deliver().and_then(kind) == Some(ErrorKind::Forked)));
         assert_eq!(deliver(), Some(Ok(7)), "the parent has it");
@@ -78,9 +92,9 @@ mod tests {
     #[test]
     fn copied_is_the_error_of_an_earlier_answer() {
         assert!(in_child(|| {
-            let (answer, other) = (Waiting::of(|| Ok(7)), Waiting::of(|| Ok(8)));
+            let (answer, other) = (of(|| Ok(7)), of(|| Ok(8)));
             restored();
-            let later = Waiting::of(|| Ok(9)).and_then(Waiting::deliver);
+            let later = of(|| Ok(9)).and_then(Waiting::deliver);
             kind(answer.and_then(Waiting::deliver)) == Some(ErrorKind::Copied) && other.map(Waiting::at_once) == Ok(8) && later == Ok(9)
         }));
     }
@@ -91,13 +105,13 @@ mod tests {
             restored();
             Ok(7)
         };
-        assert!(in_child(|| kind(Waiting::of(copied).and_then(Waiting::deliver)) == Some(ErrorKind::Copied)));
+        assert!(in_child(|| kind(of(copied).and_then(Waiting::deliver)) == Some(ErrorKind::Copied)));
     }
 
     #[test]
     fn answer_without_a_value_and_an_error_are_unchanged() {
         assert!(in_child(|| {
-            let (done, failed) = (Waiting::of(|| Ok(())), Waiting::of(|| Err::<i64, _>(Error::closed())));
+            let (done, failed) = (of(|| Ok(())), of(|| Err::<i64, _>(Error::closed())));
             restored();
             done.and_then(Waiting::deliver) == Ok(()) && kind(failed.and_then(Waiting::deliver)) == Some(ErrorKind::Closed)
         }));
