@@ -188,8 +188,11 @@ def _drops(inspector: Inspector, table: Table, column: str, quote: IdentifierPre
         f"ALTER TABLE {quote.quote(other)} DROP FOREIGN KEY {quote.quote(key['name'])}"
         for (_, other), keys in inspector.get_multi_foreign_keys(schema=table.schema).items()
         for key in keys
-        if (other == table.name and column in key["constrained_columns"])
-        or (key["referred_table"] == table.name and column in key["referred_columns"])
+        if key["name"]
+        and (
+            (other == table.name and column in key["constrained_columns"])
+            or (key["referred_table"] == table.name and column in key["referred_columns"])
+        )
     ]
 
 
