@@ -24,7 +24,7 @@ BUGS = {
     "foreign": (f"{FORMS}/foreign.rs", "text.trim_matches([',', ", "text.trim_matches(['0', ',', "),
     "inspect": ("cli/src/inspect/print.rs", 'json!({ "text": self.text,', 'json!({ "text": self.text[..self.text.len().min(20)],'),
     "interop": ("core/src/interop/uuid.rs", "i64::from(nanoseconds / 1_000_000)", "i64::from(nanoseconds / 1_000_001)"),
-    "layout": (f"{FORMS}/layout/parse.rs", "|field| std::cmp::Reverse(field.shift)", "|field| field.shift"),
+    "layout": (f"{FORMS}/layout/parse.rs", "|field| field.shift > sequence.shift", "|field| field.shift < sequence.shift"),
     "resp_parse": ("server/src/resp/parse.rs", "self.words.push(start..end);", "self.words.push(start..end.min(start + 7));"),
     "server_http": ("server/src/http/answer.rs", "if self.rest.is_empty() {", "if self.rest.len() < 10_000 {"),
     "server_resp": ("server/src/resp/reply.rs", "self.bytes.extend_from_slice(text);", "self.bytes.extend(text.iter().take(9));"),
