@@ -377,7 +377,7 @@ FOUND_BY_TESTS = [
         "a clock decides that a plan is a fact",
         "meta.next().filter(|_| has_later(&meta))",
         "meta.next().filter(|next| has_later(&meta) || next.eras().from_ms < loaded.time_ms.unwrap_or(machine_ms))",
-        "lease::",
+        "lease::change",
     ),
     (
         "the store confirms a lease of the new layout before the moment",
