@@ -58,7 +58,7 @@ show('orval', (await getByOrval()).data.id)
 JS
 node server.mjs > address &
 trap 'kill %1; rm -rf "$work"' EXIT
-until [ -s address ]; do sleep 0.1; done
+for _ in {1..100}; do [ -s address ] && break; sleep 0.1; done
 SERVER=$(cat address)
 export SERVER
 npx --no-install openapi-ts > log 2>&1 || { cat log && exit 1; }

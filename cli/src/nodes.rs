@@ -170,6 +170,7 @@ impl<'a> Namespace<'a> {
         for name in self.connection.store.as_mut().map_or_else(|| Ok(Vec::new()), |store| store.namespaces())? {
             let meta = self.connection.load(&name, Which::One(0))?.meta.and_then(|text| Meta::parse(&text).ok());
             if name != self.name && meta.is_some_and(|meta| meta.at(system_ms()).layout.starts_with(old)) {
+                let name = plain(&name);
                 let _ = writeln!(text, "The namespace {name} of the store has node numbers of the same layout: this does not change it.");
             }
         }
@@ -182,7 +183,7 @@ impl<'a> Namespace<'a> {
         let mut text = String::new();
         for back in set_back(meta, &loaded) {
             if self.swap(&back.swap)? {
-                let (node, until, holder) = (back.node, show_instant(back.end_ms), back.holder);
+                let (node, until, holder) = (back.node, show_instant(back.end_ms), plain(&back.holder));
                 let _ = writeln!(
                     text,
                     "node number {node} was held until {until}, which only a wrong clock can have written: it is released. \
