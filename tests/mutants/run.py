@@ -233,6 +233,11 @@ MUTANTS = [
         "swap.latest_ms = self.end_ms(held.grant.bound).max(floor_ms) + CLOCK_ERROR_MS;",
     ),
     (
+        "copies of a machine that renew at once write the same record",
+        "held.version % (u64::MAX / 2) + self.random.u64(1..=VERSION_STEP)",
+        "held.version % (u64::MAX / 2) + self.random.u64(..1) + VERSION_STEP / VERSION_STEP",
+    ),
+    (
         "a copy's record is adopted after a loss",
         "slot.tenure == Tenure::Held && slot.holder == holder && ours",
         "slot.tenure == Tenure::Held && (slot.holder == holder || ours || !ours)",
@@ -507,6 +512,12 @@ FOUND_BY_TESTS = [
         "if process.is_over() {\n            return;",
         "if process.number == 0 {\n            return;",
         "copy_ignores_calls_of_its_original",
+    ),
+    (
+        "a holder draws nothing from the system before a renewal",
+        "if now.mono_ms >= self.protocol.wake_ms() {",
+        "if self.protocol.grant().is_none() {",
+        "cases::copies_of_a_machine",
     ),
     (
         "a copy keeps its original's number",

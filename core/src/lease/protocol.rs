@@ -292,15 +292,22 @@ impl Protocol {
         self.state = State::Release(Arc::new(incarnation.swap(held.grant.node, held.text, slot.to_string())));
     }
 
+    /// The time before which the next step makes no call.
+    pub(crate) fn wake_ms(&self) -> u64 {
+        match self.state {
+            State::Idle => u64::MAX,
+            State::Hold { due } => due.max(self.rest_until),
+            _ => self.rest_until,
+        }
+    }
+
     /// The next step.
     pub(crate) fn step(&mut self, now: Now) -> Do {
-        if now.mono_ms < self.rest_until {
-            return Do::Rest(self.rest_until);
+        let wake_ms = self.wake_ms();
+        if now.mono_ms < wake_ms {
+            return Do::Rest(wake_ms);
         }
-        if let State::Hold { due } = self.state {
-            if now.mono_ms < due {
-                return Do::Rest(due);
-            }
+        if matches!(self.state, State::Hold { .. }) {
             self.state = self.renewal(now);
         }
         self.asked = now.tick;

@@ -93,7 +93,7 @@ pub struct Slot {
     pub tenure: Tenure,
     /// A random number, drawn at every acquisition.
     pub(crate) token: u64,
-    /// Grows by one with every write.
+    /// Grows with every write, by a random step: copies of a machine write different records.
     pub version: u64,
     /// The last stamp that may have been issued.
     pub bound: u64,

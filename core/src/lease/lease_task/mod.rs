@@ -184,8 +184,8 @@ impl LeaseTask {
                 return Step::Rest(self.kept_until());
             }
         };
-        if self.protocol.grant().is_none() {
-            // A copy of this machine must draw other random numbers for its next lease.
+        if now.mono_ms >= self.protocol.wake_ms() {
+            // A copy of this machine must draw other random numbers for its next record.
             self.protocol.reseed(process.environment.random());
         }
         match self.protocol.step(now) {
@@ -208,6 +208,8 @@ impl LeaseTask {
         // The clock may have been set during the call.
         let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.environment.mono_ms(), next: 0 });
         let store = self.protocol.store();
+        // The machine may have been copied during the call.
+        self.protocol.reseed(process.environment.random());
         self.protocol.done(reply, now);
         self.count_and_log(store);
         // A confirmed bound is used only after its status is published. A failure is published at once, because the worker may make

@@ -40,15 +40,6 @@ impl Protocol {
             self.rest_until = self.rest_until.min(now_ms);
         }
     }
-
-    /// The time before which the holder makes no call.
-    pub(in crate::lease) fn wake_ms(&self) -> u64 {
-        match self.state {
-            State::Idle => u64::MAX,
-            State::Hold { due } => due.max(self.rest_until),
-            _ => self.rest_until,
-        }
-    }
 }
 
 /// The entries of each map in the order of their keys.

@@ -21,12 +21,13 @@
 //! old records.
 
 use super::super::record::{CLOCK_ERROR_MS, Meta, Slot};
+use super::slot::VERSION_STEP;
 use super::{Held, Now, Protocol, State};
 use frazil_base::error::{Error, ErrorKind};
 use frazil_store::Loaded;
 
-/// The number of versions that may follow the last one seen: those of some months.
-const FOLLOWING: u64 = 1 << 24;
+/// The range of versions that may follow the last one seen: those of some weeks.
+const FOLLOWING: u64 = VERSION_STEP << 20;
 
 /// The end of a lease that was not released.
 #[cfg_attr(test, derive(Clone))]

@@ -34,11 +34,11 @@
 //! from a backup without it (see [`super::loss`]). Then a process takes the slot there before a
 //! process with a later record has looked. X does not continue beside that owner.
 //!
-//! Of two copies of a running machine, the first that writes continues. This is wrong in two cases:
-//! - The store confirmed more to the other copy and forgot it, and the first copy's own bound is
-//!   still ahead.
-//! - Both copies renew in the same tick, so they send the same record, and one of them gets no
-//!   answer. It then takes the other's write for its own, and both continue up to that bound.
+//! Of two copies of a running machine, the first that writes continues. The records of both differ,
+//! because a version grows by a random step, which each draws after the copy was made. So a copy
+//! without an answer does not take the other's write for its own. A write that was on its way while
+//! the machine was copied is both copies' own, and both issue up to its bound. The rule fails if the
+//! store confirmed more to the other copy and forgot it, while the first copy's bound is still ahead.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure, first_tick};
 use super::incarnation::changed;
@@ -50,8 +50,10 @@ use std::sync::Arc;
 
 /// The bound of a disposable number, which is never used again.
 const UNBOUNDED: u64 = i64::MAX as u64;
-/// The limit of the first version of a slot: JavaScript can show such versions.
-const FIRST_VERSIONS: u64 = 1 << 48;
+/// The limit of the first version of a slot: JavaScript can show such versions, and the later ones of 2^36 writes.
+const FIRST_VERSIONS: u64 = 1 << 52;
+/// The largest step from one version to the next.
+pub(super) const VERSION_STEP: u64 = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct Taking {
@@ -205,7 +207,7 @@ impl Protocol {
     }
 
     /// Returns the first state of a renewal: the extension, or a survey before it.
-    pub(super) fn renewal(&self, now: Now) -> State {
+    pub(super) fn renewal(&mut self, now: Now) -> State {
         if now.tick >= self.era().end_tick(&self.terms.layout) {
             return State::Confirm(None);
         }
@@ -213,15 +215,15 @@ impl Protocol {
     }
 
     /// The write that extends the bound.
-    pub(super) fn extension(&self, now: Now) -> State {
+    pub(super) fn extension(&mut self, now: Now) -> State {
         let (Some(held), Some(incarnation)) = (&self.held, &self.incarnation) else { return State::Seek };
         let bits = self.terms.layout.sequence().bits();
         // Uses the last issued stamp, because the next one may be a whole tick later.
         let bound_tick = self.bound_tick(now.tick.max(now.next.saturating_sub(1) >> bits));
         let bound = (bound_tick << bits | self.terms.layout.sequence().max()).max(held.grant.bound);
         let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };
-        let record =
-            Slot { tenure: Tenure::Held, token: held.grant.token, version: held.version + 1, bound, holder: self.name.to_string() };
+        let version = held.version % (u64::MAX / 2) + self.random.u64(1..=VERSION_STEP);
+        let record = Slot { tenure: Tenure::Held, token: held.grant.token, version, bound, holder: self.name.to_string() };
         let mut swap = incarnation.swap(held.grant.node, held.text.clone(), record.to_string());
         swap.earliest_ms = cap_ms;
         if held.shaken {
@@ -236,7 +238,7 @@ impl Protocol {
         held.grant.bound = bound;
         self.renewals += 1;
         self.highest = self.highest.max(bound);
-        held.version += 1;
+        held.version = Slot::parse(held.grant.node, &text).expect("written by `extension`").version;
         held.text = Some(text);
         held.shaken = false;
         held.sent.clear();

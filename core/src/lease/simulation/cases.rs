@@ -455,6 +455,51 @@ fn probe_finds_the_number_after_some_seconds() {
     assert!(program.handles() > 0, "{:?}", errors.last());
 }
 
+/// A copy of a machine differs from the original only in what the operating system draws from then on.
+#[test]
+fn copies_of_a_machine_write_different_records() {
+    // The records of two renewals in one millisecond. The first renewal gets no answer, so the slot is read before the second.
+    let renewals = |copied_before: bool, copied_while_read: bool| {
+        let mut bench = TestBench::new();
+        let program = bench.open(1, contract(Some(3), 4, POLITE));
+        let process = program.process();
+        let worker = Arc::clone(&program.threads[0].worker);
+        if copied_before {
+            process.environment.random();
+        }
+        let mut records = Vec::new();
+        while records.len() < 2 {
+            match worker.next(process) {
+                WorkerAction::Rest(until) => bench.at += until - process.environment.mono_ms(),
+                WorkerAction::Ask(calls) => {
+                    let reply = match &calls[0].what {
+                        Do::Swap(swap) => {
+                            records.push(swap.new.clone());
+                            Err(Error::new(ErrorKind::StoreUnreachable, "store=memory: no answer"))
+                        }
+                        _ => {
+                            if copied_while_read {
+                                process.environment.random();
+                            }
+                            bench.ask(&calls[0])
+                        }
+                    };
+                    worker.done(&calls, vec![reply], process);
+                }
+                WorkerAction::End | WorkerAction::Attend(_) => unreachable!("the lease is held"),
+            }
+            bench.set_clocks(&program);
+        }
+        records
+    };
+    let [original, same, copied_before, copied_while_read] =
+        [(false, false), (false, false), (true, false), (false, true)].map(|(before, read)| renewals(before, read));
+    assert_eq!(original, same);
+    assert_ne!(original[0], copied_before[0]);
+    assert_eq!(original[0], copied_while_read[0]);
+    assert_ne!(original[1], copied_while_read[1]);
+}
+
 #[test]
 fn waiting_for_a_later_lease_makes_no_calls() {
     let mut lab = TestBench::new();

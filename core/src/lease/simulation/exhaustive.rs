@@ -411,9 +411,7 @@ impl State {
             Event::Copy(at) => {
                 let Some(grant) = self.processes[at].protocol.grant() else { return Ok(None) };
                 let old = &self.processes[at];
-                // With the same name, both may send the same record, and then both continue: `slot.rs`.
-                let protocol = old.protocol.copy(random(draws, 0, 1), format!("test:{}", self.starts).into());
-                let copy = Process { id: self.starts, protocol, copied: (grant.token, grant.bound), ..Process::clone(old) };
+                let copy = Process { id: self.starts, copied: (grant.token, grant.bound), ..Process::clone(old) };
                 state.processes.push(Arc::new(copy));
                 state.starts += 1;
                 state.changed(self.processes.len(), |_| ());
@@ -476,30 +474,59 @@ impl State {
     }
 }
 
-/// A text in which random numbers are replaced by the order of their first appearance. Numbers that are close together belong
-/// together, as the versions of a record do.
+/// The most by which one random number differs from the next, if they belong together.
+const NEAR: u64 = 1 << 30;
+
+/// A text in which random numbers are replaced by the order of their first appearance. Of numbers that are close together, as the
+/// versions of a record are, the order of size counts as well.
 fn anonymous(text: &str) -> Vec<u8> {
-    let (mut plain, mut known, mut rest) = (Vec::with_capacity(text.len()), Vec::<u64>::new(), text);
-    while let Some(byte) = rest.bytes().next() {
-        let is_hex = plain.ends_with(b"token=") || plain.ends_with(b"nonce=");
-        let is_digit = |byte: u8| if is_hex { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
-        let (digits, after) = rest.split_at(rest.bytes().position(|byte| !is_digit(byte)).unwrap_or(rest.len()));
-        if digits.is_empty() {
-            plain.push(byte);
-            rest = &rest[1..];
-            continue;
+    /// A part of the text: as it stands, or a random number.
+    enum Part<'a> {
+        Plain(&'a str),
+        Random(u64),
+    }
+    let (mut parts, mut numbers, mut rest) = (Vec::new(), Vec::new(), text);
+    while !rest.is_empty() {
+        let is_hex = ["token=", "nonce="].iter().any(|key| text[..text.len() - rest.len()].ends_with(key));
+        let is_digit = |c: char| if is_hex { c.is_ascii_hexdigit() } else { c.is_ascii_digit() };
+        let (digits, after) = rest.split_at(rest.find(|c| !is_digit(c)).unwrap_or(rest.len()));
+        let number = u64::from_str_radix(digits, if is_hex { 16 } else { 10 }).unwrap_or(0);
+        if is_hex || number >= 1 << 42 && ![i64::MAX as u64, 1 << 63, u64::MAX].contains(&number) {
+            parts.push(Part::Random(number));
+            numbers.push(number);
+        } else {
+            parts.push(Part::Plain(digits));
         }
+        let keys = ["token=", "nonce="].iter().filter_map(|key| after.find(key).map(|at| at + key.len()));
+        let next = keys.chain(after.find(|c: char| c.is_ascii_digit())).min().unwrap_or(after.len());
+        let (plain, after) = after.split_at(next);
+        parts.push(Part::Plain(plain));
         rest = after;
-        let number = u64::from_str_radix(digits, if is_hex { 16 } else { 10 }).unwrap_or(u64::MAX);
-        if !is_hex && (number < 1 << 42 || [i64::MAX as u64, 1 << 63, u64::MAX].contains(&number)) {
-            plain.extend_from_slice(digits.as_bytes());
-            continue;
+    }
+    let mut sorted = numbers.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    // Each number's group, named by its first number, and its place in it.
+    let (mut places, mut first) = (HashMap::new(), 0);
+    for at in 0..sorted.len() {
+        if at == 0 || sorted[at] - sorted[at - 1] >= NEAR {
+            first = at;
         }
-        let at = known.iter().position(|near| near.abs_diff(number) < 1_000).unwrap_or_else(|| {
-            known.push(number);
-            known.len() - 1
-        });
-        plain.extend_from_slice(format!("#{at}{:+}", number.wrapping_sub(known[at]) as i64).as_bytes());
+        places.insert(sorted[at], (sorted[first], at - first));
+    }
+    let (mut plain, mut known) = (Vec::with_capacity(text.len()), Vec::<u64>::new());
+    for part in parts {
+        match part {
+            Part::Plain(text) => plain.extend_from_slice(text.as_bytes()),
+            Part::Random(number) => {
+                let (group, place) = places[&number];
+                let at = known.iter().position(|other| *other == group).unwrap_or_else(|| {
+                    known.push(group);
+                    known.len() - 1
+                });
+                plain.extend_from_slice(format!("#{at}+{place}").as_bytes());
+            }
+        }
     }
     plain
 }
