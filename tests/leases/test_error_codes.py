@@ -266,7 +266,7 @@ def test_layout_mismatch_has_the_new_layout_continue(tmp_path):
 
 
 def test_lease_exhausted_leases_another_number(tmp_path):
-    spec = f"{SMALL} store=file:{tmp_path} rollback=error {QUICK}"
+    spec = f"{SMALL} store=file:{tmp_path} rollback=error"
     ids, other = (frazil.Snowflake(spec, detached=True) for _ in range(2))
     ids.next()
     ids.release_node()
