@@ -212,7 +212,7 @@ fn lease_exhausted_at_the_bound_without_the_store() {
 #[test]
 fn released_number_is_replaced_by_the_next_use() {
     let folder = Folder::new("release");
-    let ids = open(&format!("standard {} {QUICK}", folder.store()));
+    let ids = open(&format!("standard {}", folder.store()));
     let (node, before) = (ids.node().unwrap(), ids.next_id().unwrap());
     ids.release_node().unwrap();
     assert!(folder.record(node).contains(" free "), "a snapshot taken now holds no lease");
