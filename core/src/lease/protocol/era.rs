@@ -95,3 +95,45 @@ impl Protocol {
         self.held.as_ref().is_some_and(|held| self.end_ms(held.grant.bound) >= self.era().until_ms)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::super::record::Eras;
+    use super::super::{Do, Now, Reply, Terms};
+    use super::*;
+    use frazil_store::{Key, Swapped};
+
+    /// A process that was suspended while the layout changed to another one and back continues in the later era.
+    #[test]
+    fn layout_that_came_back_is_leased_again_without_an_error() {
+        let terms = Terms::of_a_test("time:41@1ms node:2 sequence:12 epoch:2025-01-01", false);
+        let start_ms = terms.layout.epoch_ms();
+        let first = format!("1 nonce=0000000000000001 server= since=0 window=4001 allowance=2000 layout={}", terms.purpose);
+        let back = Eras { number: 2, from_ms: start_ms + 4_500, is_open: true, ..Eras::default() };
+        let back = Meta { changes: back.text(1), ..Meta::parse(&first).unwrap() }.to_string();
+        let mut loaded = Loaded { time_ms: Some(start_ms), meta: Some(first), ..Loaded::default() };
+        let mut protocol = Protocol::new(terms, "test:1", fastrand::Rng::with_seed(1));
+        for second in 0..20 {
+            if second == 5 {
+                assert!(protocol.grant().is_some());
+                loaded.meta = Some(back.clone());
+            }
+            let now = Now { tick: 1_000 * second, mono_ms: 1_000 * second, next: 0 };
+            match protocol.step(now) {
+                Do::Load(_) => protocol.done(Ok(Reply::Loaded(loaded.clone())), now),
+                Do::Swap(swap) => {
+                    let Key::Slot(key) = swap.key else { panic!("the record is as long as needed") };
+                    let is_done = swap.meta == loaded.meta;
+                    if is_done {
+                        loaded.slots = vec![(key, swap.new.clone())];
+                    }
+                    protocol.done(Ok(Reply::Swapped(if is_done { Swapped::Done } else { Swapped::Differs })), now);
+                }
+                Do::Rest(_) => {}
+                Do::Release(_) | Do::Note(_) => panic!("the lease ends without a write"),
+            }
+            assert_eq!(protocol.trouble(), None, "after {second} s");
+        }
+        assert!(protocol.grant().is_some_and(|grant| grant.first >> 12 >= 4_500) && loaded.slots[0].0 >> 40 == 2, "{:?}", loaded.slots);
+    }
+}
