@@ -34,7 +34,7 @@
 
 use super::super::record::{ERA_KEYS, Era, Meta, ONLY_ERA, first_tick};
 use super::{Protocol, State};
-use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::error::{Error, ErrorKind, Result, shell_word};
 use frazil_base::time::show_instant;
 use frazil_store::Loaded;
 use std::time::Duration;
@@ -69,9 +69,16 @@ impl Protocol {
         let Some(era) = meta.era_of(&terms.purpose).filter(is_valid) else { return Err(terms.mismatch(meta, now_ms)) };
         let begins_ms = terms.layout.tick_start_ms(first_tick(&terms.layout, era.from_ms));
         if !era.is_open || self.held.is_none() && !terms.manual_clock && now_ms < begins_ms {
-            let at = show_instant(begins_ms);
-            let why = format!("the layout of the namespace changes to this one at {at}: {} shows the plan", terms.command("--watch"));
-            return Err(Error::new(ErrorKind::WouldBlock, why).retry_in(Duration::from_millis(begins_ms.abs_diff(now_ms))));
+            let why = if era.is_open {
+                let at = show_instant(begins_ms);
+                format!("the layout of the namespace changes to this one at {at}: {} shows the plan", terms.command("--watch"))
+            } else {
+                let again = terms.command(&format!("--change-layout {}", shell_word(&terms.purpose)));
+                format!("the change of the namespace's layout to this one is not complete: run {again} again")
+            };
+            // The moment of an interrupted command may have passed.
+            let wait_ms = u64::try_from(begins_ms - now_ms).unwrap_or(terms.renew_ms);
+            return Err(Error::new(ErrorKind::WouldBlock, why).retry_in(Duration::from_millis(wait_ms)));
         }
         Ok(era)
     }
@@ -135,5 +142,32 @@ mod tests {
             assert_eq!(protocol.trouble(), None, "after {second} s");
         }
         assert!(protocol.grant().is_some_and(|grant| grant.first >> 12 >= 4_500) && loaded.slots[0].0 >> 40 == 2, "{:?}", loaded.slots);
+    }
+    /// A command that was interrupted leaves the plan closed. Both layouts wait, also after the moment, until it is run again.
+    #[test]
+    fn closed_plan_names_the_command_that_completes_it() {
+        let terms = Terms::of_a_test("time:41@1ms node:2 sequence:12 epoch:2025-01-01", false);
+        let start_ms = terms.layout.epoch_ms();
+        let next = terms.purpose.clone();
+        let record = |is_open| {
+            let eras = Eras { at_ms: start_ms + 5_000, is_open, next: &next, ..Eras::default() };
+            let old =
+                format!("1 nonce=0000000000000001 server= since=0 window=4001 allowance=2000 layout={}", next.replace("node", "other"));
+            Meta { changes: eras.text(1), ..Meta::parse(&old).unwrap() }.to_string()
+        };
+        for (is_open, now_ms, says, wait_ms) in [
+            (true, 3_000, "--namespace default --watch` shows the plan", 2_000),
+            (false, 3_000, "`frazil nodes file:/a --namespace default --change-layout 'time:41@1ms node:2", 2_000),
+            (false, 3_600_000, "is not complete: run `frazil nodes", 1_000),
+        ] {
+            let mut protocol = Protocol::new(terms.clone(), "test:1", fastrand::Rng::with_seed(1));
+            let loaded = Loaded { time_ms: Some(start_ms), meta: Some(record(is_open)), ..Loaded::default() };
+            let now = Now { tick: now_ms, mono_ms: now_ms, next: 0 };
+            assert!(matches!(protocol.step(now), Do::Load(_)));
+            protocol.done(Ok(Reply::Loaded(loaded)), now);
+            let why = protocol.awaits().expect("it waits");
+            assert!(why.to_string().contains(says), "{why}");
+            assert_eq!(why.retry_after(), Some(Duration::from_millis(wait_ms)), "{why}");
+        }
     }
 }
