@@ -259,3 +259,15 @@ def test_failover_that_loses_the_plan_repeats_nothing(store, tmp_path):
     print(f"{len(old_ids):,} and {len(new_ids):,} IDs; {len(every) - len(numpy.unique(every))} repeated")
     assert len(old_ids) > 10_000 and len(numpy.unique(every)) == len(every)
     assert all(status == 7 for status, _ in statuses), "the store does not know the new layout"
+
+
+@pytest.mark.stores("redis")
+def test_account_without_the_right_to_list_namespaces_changes_the_layout(store):
+    """The plan is made before the other namespaces are listed. docs/stores.md has the account's rights."""
+    _kind, url, server = store
+    frazil_nodes(url, "rights", "--begin", f'layout="{OLD}" {LEASE}')
+    rights = "~frazil:* +eval +info +time +get +set +hget +hset +hscan +select".split()
+    server.call("ACL", "SETUSER", "frazil", "on", ">word", *rights)
+    said = frazil_nodes(url.replace("://", "://frazil:word@"), "rights", "--change-layout", NEW)
+    assert "planned: " in said and "cannot be listed" in said, said
+    assert moment(url, "rights") > time.time()
