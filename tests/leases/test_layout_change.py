@@ -266,7 +266,7 @@ def test_account_without_the_right_to_list_namespaces_changes_the_layout(store):
     """The plan is made before the other namespaces are listed. docs/stores.md has the account's rights."""
     _kind, url, server = store
     frazil_nodes(url, "rights", "--begin", f'layout="{OLD}" {LEASE}')
-    rights = "~frazil:* +eval +info +time +get +set +hget +hset +hscan +select".split()
+    rights = ["~frazil:*", *(f"+{word}" for word in ("eval", "info", "time", "get", "set", "hget", "hset", "hscan", "select"))]
     server.call("ACL", "SETUSER", "frazil", "on", ">word", *rights)
     said = frazil_nodes(url.replace("://", "://frazil:word@"), "rights", "--change-layout", NEW)
     assert "planned: " in said and "cannot be listed" in said, said
