@@ -5,7 +5,7 @@ use super::listing::Listing;
 use super::screen::{Screen, Stop, Table, plain};
 use frazil::admin::lease::{Change, Contract, Meta, Next, Overlap, accept, begin, first_wait, set_back};
 use frazil::admin::store::{Address, Loaded, Pages, Store, Swap, Swapped, Which};
-use frazil::admin::{NodeSource, check_namespace, of_layout, plan, system_ms};
+use frazil::admin::{NodeSource, check_namespace, of_layout, plan, shell_word, system_ms};
 use frazil::bindings::{parse_instant, show_instant};
 use frazil::{Error, ErrorKind, Result, Spec};
 use serde_json::json;
@@ -151,30 +151,39 @@ impl<'a> Namespace<'a> {
                 Next::Changed(0) => return Ok("the namespace has this layout\n".to_owned()),
                 Next::Changed(at_ms) => return Ok(format!("changed at {}\n", show_instant(at_ms))),
                 Next::Cancelled => return Ok("no change is planned any more: the namespace keeps its layout\n".to_owned()),
-                Next::Planned(at_ms, old, returns) => return self.planned(at_ms, &old, returns),
+                Next::Planned(at_ms, old, returns) => return Ok(self.planned(at_ms, &old, returns)),
             }
         }
         Err(context(Error::new(ErrorKind::Conflict, "other processes change the record: run the command again")))
     }
 
     /// Describes a planned change, and what has to be stopped before it.
-    fn planned(&mut self, at_ms: i64, old: &str, returns: bool) -> Result<String> {
+    fn planned(&mut self, at_ms: i64, old: &str, returns: bool) -> String {
         let at = show_instant(at_ms);
-        let back = if returns { "the same command changes it back" } else { "it cannot be changed back: the old IDs are smaller" };
+        let back = format!("--change-layout {} changes it back", shell_word(old));
+        let back = if returns { &*back } else { "it cannot be changed back: the old IDs are smaller" };
         let mut text = format!(
             "planned: IDs of the old layout end at {at}, and IDs of the new one begin then\n\
              Until then, --cancel ends the plan. Afterwards {back}.\n\
-             Programs with the new layout wait for the moment when they open their generator.\n\
+             Programs with the new layout open from then on. One that starts earlier waits, for about a window at most, and fails.\n\
              Stop before it what knows no moment: fixed node numbers, lease=disposable, and SQL functions of the old layout.\n"
         );
-        for name in self.connection.store.as_mut().map_or_else(|| Ok(Vec::new()), |store| store.namespaces())? {
-            let meta = self.connection.load(&name, Which::One(0))?.meta.and_then(|text| Meta::parse(&text).ok());
+        let names = self.connection.store.as_mut().map_or_else(|| Ok(Vec::new()), |store| store.namespaces());
+        // The layout changes, whether the account may list the namespaces or not.
+        let names = names.unwrap_or_else(|error| {
+            let _ =
+                writeln!(text, "Other namespaces with the old layout do not change. They cannot be listed: {}", plain(&error.to_string()));
+            Vec::new()
+        });
+        for name in names {
+            let loaded = self.connection.load(&name, Which::One(0));
+            let meta = loaded.ok().and_then(|loaded| loaded.meta).and_then(|text| Meta::parse(&text).ok());
             if name != self.name && meta.is_some_and(|meta| meta.at(system_ms()).layout.starts_with(old)) {
                 let name = plain(&name);
                 let _ = writeln!(text, "The namespace {name} of the store has node numbers of the same layout: this does not change it.");
             }
         }
-        Ok(text)
+        text
     }
 
     /// Releases numbers that are held until long after the start of the incarnation, and returns a text with them.

@@ -23,7 +23,7 @@ pub mod segment {
 
 /// Stores, reached by their addresses.
 pub mod store {
-    pub use frazil_store::{Address, Loaded, Pages, Store, Swap, Swapped, Which, column};
+    pub use frazil_store::{Address, Key, Loaded, Pages, Store, Swap, Swapped, Which, column};
 }
 
 use crate::guard::Names;
@@ -39,7 +39,7 @@ pub use crate::id::layout::{ID_BITS, Shape};
 pub use crate::id::preset::{PRESETS, Preset, find as find_preset};
 pub use crate::id::range::check_order;
 pub use crate::spec::{DEFAULT_NAMESPACE, NodeSource, resolve};
-pub use frazil_base::error::{shown, spec_error};
+pub use frazil_base::error::{shell_word, shown, spec_error};
 pub use frazil_base::os::fork::Copies;
 pub use frazil_base::secret::{Secret, address};
 pub use frazil_base::time::system_ms;

@@ -259,3 +259,55 @@ def test_failover_that_loses_the_plan_repeats_nothing(store, tmp_path):
     print(f"{len(old_ids):,} and {len(new_ids):,} IDs; {len(every) - len(numpy.unique(every))} repeated")
     assert len(old_ids) > 10_000 and len(numpy.unique(every)) == len(every)
     assert all(status == 7 for status, _ in statuses), "the store does not know the new layout"
+
+
+@pytest.mark.stores("redis")
+def test_account_without_the_right_to_list_namespaces_changes_the_layout(store):
+    """The plan is made before the other namespaces are listed. docs/stores.md has the account's rights."""
+    _kind, url, server = store
+    frazil_nodes(url, "rights", "--begin", f'layout="{OLD}" {LEASE}')
+    rights = ["~frazil:*", *(f"+{word}" for word in ("eval", "info", "time", "get", "set", "hget", "hset", "hscan", "select"))]
+    server.call("ACL", "SETUSER", "frazil", "on", ">word", *rights)
+    said = frazil_nodes(url.replace("://", "://frazil:word@"), "rights", "--change-layout", NEW)
+    assert "planned: " in said and "cannot be listed" in said, said
+    assert moment(url, "rights") > time.time()
+
+
+@pytest.mark.stores("file", "redis", "postgresql")
+def test_commands_at_once_and_killed_leave_a_plan_that_is_continued_or_cancelled(store, tmp_path):
+    """Operators plan and cancel two changes at once, and some are killed. Then the usual commands cancel what is left, and change the layout."""
+    kind, url, _server = store
+    third = "time:41@1ms node:9 sequence:13 epoch:2025-01-01"
+    if kind == "redis":
+        frazil_nodes(url, "operators", "--begin", f'layout="{OLD}" {LEASE}')
+    old = Fleet(OLD, url, "operators", tmp_path / "old", time.monotonic() + 90)
+    with ended(old):
+        old.start(4, clocks=1.0)
+        old.wait_for_ids()
+        outcomes = []
+        for _ in range(15):
+            options = [[random.choice([NEW, third]), *random.choice([[], ["--cancel"]])] for _ in range(3)]
+            command = [FRAZIL, "nodes", url, "--namespace", "operators", "--change-layout"]
+            running = [
+                subprocess.Popen([*command, *option], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for option in options
+            ]
+            time.sleep(random.uniform(0, 0.1))
+            running[0].kill()
+            for process in running:
+                _, err = process.communicate(timeout=60)
+                assert process.returncode in (0, -signal.SIGKILL) or "CONFLICT" in err, err
+                outcomes.append(process.returncode)
+        plan = json.loads(frazil_nodes(url, "operators", "--json"))["meta"]["change"]
+        if plan:
+            assert "keeps its layout" in frazil_nodes(url, "operators", "--change-layout", plan["layout"], "--cancel")
+        assert "planned: " in frazil_nodes(url, "operators", "--change-layout", NEW)
+        at = moment(url, "operators")
+        new = Fleet(NEW, url, "operators", tmp_path / "new", time.monotonic() + at - time.time() + 4)
+        with ended(new):
+            new.start(4, clocks=1.0)
+            statuses, _, old_ids = old.end()
+            _, _, new_ids = new.end()
+    every = numpy.concatenate([old_ids, new_ids])
+    print(f"{kind}: {len(every):,} IDs; the commands ended with { ({outcome: outcomes.count(outcome) for outcome in set(outcomes)}) }")
+    assert len(new_ids) > 1_000 and new_ids.min() > old_ids.max() and len(numpy.unique(every)) == len(every)
+    assert all(status == 7 for status, _ in statuses), "the layout has changed"

@@ -404,8 +404,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "a holder whose era is gone keeps its lease",
-        "ErrorKind::LayoutMismatch if self.held.is_some() => self.end_era(loaded),",
-        "ErrorKind::LayoutMismatch if self.held.is_some() && self.terms.disposable => self.end_era(loaded),",
+        "ErrorKind::LayoutMismatch if self.held.is_some() => {",
+        "ErrorKind::LayoutMismatch if self.held.is_some() && self.terms.disposable => {",
         "lease::simulation::changes",
     ),
     (

@@ -145,6 +145,10 @@ fn health(listing: &Listing, name: &str, contract: &Contract, findings: &mut Che
             if let Some((what, fix)) = contract.mismatch(meta, listing.now_ms) {
                 return findings.bad(area, format!("{name}: LAYOUT_MISMATCH: {what}"), fix);
             }
+            if let Some(eras) = meta.planned() {
+                let text = format!("{name}: its layout changes at {} to {}", show_instant(eras.at_ms), plain(eras.next));
+                findings.warn(area, text, "start programs with that layout then; those with the present one issue no ID from then on");
+            }
         }
         None => findings.bad(area, format!("{name}: its record cannot be read"), "docs/errors.md, STORE_CORRUPT"),
     }

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use frazil::admin::shell_word;
+use frazil::admin::store::{Address, Key, Store as _, Swap};
 use frazil::{ErrorKind, Segment, Snowflake};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 const QUICK: &str = "window=400ms renew=100ms rollback=error";
@@ -464,6 +467,97 @@ fn a_number_that_only_a_wrong_clock_holds_is_released() {
     assert!(report[1].starts_with("node number 7 was held until 2033-05-18T"), "{out}");
     let (_, again, _) = run(&["nodes", "memory", "--namespace", "ahead", "--accept"]);
     assert!(!again.contains("was held until"), "{again}");
+}
+
+/// Records and names in a store are untrusted: other programs may have written them.
+#[test]
+fn hostile_records_and_names_reach_the_terminal_escaped() {
+    const EVIL: &str = "\u{1b}]0;title\u{7}\u{1b}[2Jshop\r\nstop\u{9b}31m";
+    const STANDARD: &str = "time:41@1ms node:10 sequence:12 epoch:1735689600000";
+    const NEXT: &str = "time:41@1ms node:8 sequence:14 epoch:2025-01-01";
+    let run = |namespace: &str, options: &[&str]| {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let line = [&["nodes", "memory", "--namespace", namespace], options].concat();
+        let status = frazil_cli::main(line.iter().map(Into::into), &mut out, &mut err);
+        let [out, err] = [out, err].map(|text| String::from_utf8(text).unwrap());
+        for text in [&out, &err] {
+            // JSON leaves the controls from U+007F on as they are.
+            let raw = text.chars().find(|c| c.is_control() && *c != '\n' && (c.is_ascii_control() || !options.contains(&"--json")));
+            assert!(raw.is_none() && !text.lines().any(|line| line.starts_with("stop")), "{namespace} {options:?}: {raw:?} in {text}");
+        }
+        (status, out, err)
+    };
+    let mut store = Address::parse("memory").unwrap().connect(Duration::from_secs(1)).unwrap();
+    let mut write = |namespace: &str, layout: &str, slots: &[(u64, u64)]| {
+        let meta = format!("1 nonce=0000000000000001 server= since=0 window=4000 allowance=3000 layout={layout}");
+        store.swap(namespace, &Swap::of_meta(String::new(), None, meta.clone(), i64::MAX)).unwrap();
+        for (node, bound) in slots {
+            let text = format!("1 held token=0000000000000007 version=2 bound={bound} holder={EVIL}:1");
+            let slot = Swap::at_any_time(Some(meta.clone()), String::new(), Key::Slot(*node), None, text);
+            store.swap(namespace, &slot).unwrap();
+        }
+    };
+    // A bound that only a wrong clock can have written.
+    let years = 100_000_000_000_u64 << 12;
+    write("hostile-accept", STANDARD, &[(3, years)]);
+    let (status, _, err) = run("hostile-accept", &["--change-layout", NEXT]);
+    assert!(status == 1 && err.contains("number 3 of \\u{1b}]0;title") && err.contains("--accept"), "{err}");
+    let (status, out, _) = run("hostile-accept", &["--accept"]);
+    assert!(status == 0 && out.contains("Stop \\u{1b}]0;title\\u{7}\\u{1b}[2Jshop\\r\\nstop\\u{9b}31m:1 if it still runs"), "{out}");
+
+    write("hostile-change", STANDARD, &[(3, 4095)]);
+    write(EVIL, STANDARD, &[]);
+    let (status, out, _) = run("hostile-change", &["--change-layout", NEXT]);
+    assert!(status == 0 && out.starts_with("planned: "), "{out}");
+    assert!(out.contains("The namespace \\u{1b}]0;title\\u{7}\\u{1b}[2Jshop\\r\\nstop\\u{9b}31m of the store has"), "{out}");
+    let (_, out, _) = run("hostile-change", &["--json"]);
+    assert!(out.contains("\"change\""), "{out}");
+
+    write("hostile-layout", &format!("{STANDARD} {EVIL}"), &[(3, 4095)]);
+    for options in [&[][..], &["--wide"], &["--json"], &["--change-layout", NEXT], &["--change-layout", NEXT, "--cancel"], &["--accept"]] {
+        run("hostile-layout", options);
+    }
+}
+
+/// Each text about a change of the layout is true, and its commands work.
+#[test]
+fn texts_of_a_change_of_the_layout_can_be_followed() {
+    static EVENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    const NEXT: &str = "time:41@1ms node:8 sequence:14 epoch:2025-01-01";
+    frazil::on_event(|event| EVENTS.lock().unwrap().push(format!("{} {}", event.name, event.text)));
+    let folder = Folder::new("change");
+    let store = folder.store();
+    let [old, new] = ["standard", &*format!("layout='{NEXT}'")].map(|line| format!("{line} store={store} namespace=change {QUICK}"));
+    let ids = Snowflake::open(&old).unwrap();
+    let nodes = |options: &[&str]| listed(&[&[&*store, "--namespace", "change"], options].concat());
+    let out = nodes(&["--change-layout", NEXT]);
+    let standard = "time:41@1ms node:10 sequence:12 epoch:1735689600000";
+    assert!(out.contains(&format!("Afterwards --change-layout {} changes it back.\n", shell_word(standard))), "{out}");
+    for spec in [&old, &new] {
+        let (_, report, _) = frazil(&["doctor", spec]);
+        let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(report.contains("warn namespace change: its layout changes at 20") && report.contains("node:8"), "{report}");
+    }
+    let (until, mut last) = (Instant::now() + Duration::from_secs(60), ids.next_id().unwrap());
+    let error = loop {
+        assert!(Instant::now() < until);
+        match ids.next_id() {
+            Ok(id) => last = id,
+            Err(error) if error.kind() == ErrorKind::LayoutMismatch => break error.to_string(),
+            Err(_) => {}
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(error.contains("start the program with the first one"), "{error}");
+    let id = Snowflake::open(&new).unwrap().next_id().unwrap();
+    assert!(id > last);
+    let said = EVENTS.lock().unwrap().join("\n");
+    assert!(said.contains("cannot be renewed, because the layout changed or the store lost writes: it makes no more IDs"), "{said}");
+    assert!(!said.contains("no valid record"), "{said}");
+    let (status, _, err) = frazil(&["nodes", &store, "--namespace", "change", "--change-layout", NEXT, "--cancel"]);
+    assert!(status == 1 && err.contains("change it back with --change-layout"), "{err}");
+    assert!(nodes(&["--change-layout", standard]).starts_with("planned: "));
+    assert!(nodes(&["--change-layout", standard, "--cancel"]).starts_with("no change is planned any more"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::contract::Purpose;
 use super::protocol::BEGINNING_MS;
 use super::record::{CLOCK_ERROR_MS, ERA_KEYS, Eras, LAST_ERA, Meta, Slot, first_tick};
 use crate::id::layout::Layout;
-use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::error::{Error, ErrorKind, Result, shell_word};
 use frazil_base::time::show_instant;
 use frazil_store::{LEAVE, Loaded, Swap};
 
@@ -84,7 +84,7 @@ impl Change {
             (next, _) if next != purpose => {
                 return refuse(
                     ErrorKind::Conflict,
-                    &format!("another change is planned for {at}: --change-layout '{next}' --cancel ends it"),
+                    &format!("another change is planned for {at}: --change-layout {} --cancel ends it", shell_word(next)),
                 );
             }
             (_, true) if eras.is_open => Eras { is_open: false, ..eras },
@@ -154,6 +154,7 @@ fn can_follow(old: &Layout, new: &Layout, at_ms: i64) -> bool {
 mod tests {
     use super::super::record::Tenure;
     use super::*;
+    use frazil_base::time::LAST_MS;
     use frazil_store::Key;
 
     const NOW_MS: i64 = 1_800_000_000_000;
@@ -295,6 +296,25 @@ mod tests {
         later.slots.push((ERA_KEYS + 3, slot(Tenure::Held, 1)));
         assert_eq!(to(NEW, &later), ErrorKind::StoreChanged, "slots of an era that the record does not have");
         assert_eq!(kind(&mut change(NEW, Some(NOW_MS + 7_000), false, 1), &held(1)), ErrorKind::OutOfRange);
+    }
+
+    /// A moment that the record cannot hold would leave a record that nobody can read.
+    #[test]
+    fn moment_in_the_last_tick_of_all_time_is_refused() {
+        let [hours, next] = ["time:40@1h node:10 sequence:13 epoch:2025-01-01", "time:40@1h node:11 sequence:12 epoch:2025-01-01"];
+        let store = namespace(hours, &[]);
+        assert_eq!(kind(&mut change(next, Some(LAST_MS), false, 1), &store), ErrorKind::OutOfRange);
+        assert!(run(&mut change(next, Some(LAST_MS - 3_600_000), false, 1), &mut store.clone(), 9).is_ok());
+    }
+
+    /// The commands in texts are for copying.
+    #[test]
+    fn layout_of_a_hostile_record_is_quoted_for_the_shell() {
+        let mut store = namespace(OLD, &[]);
+        run(&mut change(NEW, None, false, 1), &mut store, 9).unwrap();
+        store.meta = store.meta.map(|text| text.replace(" next=", " next=x'; reboot; '"));
+        let error = run(&mut change(NEW, None, false, 2), &mut store, 9).map(drop).unwrap_err().to_string();
+        assert!(error.contains(&shell_word(store.meta.unwrap().split_once(" next=").unwrap().1)), "{error}");
     }
 
     /// A bound that was confirmed after the first look moves the moment.

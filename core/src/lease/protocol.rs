@@ -377,7 +377,8 @@ impl Protocol {
         // This precedes `establish`, which may return early, because a lease whose record is replaced ends at once.
         let state = if self.is_replaced(loaded) { self.lose(loaded, now) } else { state };
         self.look_for_lost_writes(&state, loaded);
-        match self.establish(loaded, self.terms.layout.tick_start_ms(now.tick)) {
+        let now_ms = self.terms.layout.tick_start_ms(now.tick);
+        match self.establish(loaded, now_ms) {
             Ok(None) if self.era().keys != keys => {
                 // The slots that were read are of another era.
                 (self.look, self.watch, self.state) = (None, None, State::Seek);
@@ -391,7 +392,14 @@ impl Protocol {
             }
             Err(error) => {
                 let state = match error.kind() {
-                    ErrorKind::LayoutMismatch if self.held.is_some() => self.end_era(loaded),
+                    ErrorKind::LayoutMismatch if self.held.is_some() => {
+                        self.state = self.end_era(loaded);
+                        // The layout may have another era by now.
+                        if !self.establish(loaded, now_ms).is_err_and(|error| error.kind() == ErrorKind::LayoutMismatch) {
+                            return;
+                        }
+                        State::Seek
+                    }
                     _ if self.is_forgotten(&state, loaded, &error) => self.lose(loaded, now),
                     _ => state,
                 };

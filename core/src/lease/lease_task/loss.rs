@@ -22,10 +22,12 @@ impl LeaseTask {
                 fields.extend([("other_token", format!("{:016x}", slot.token)), ("other_holder", slot.holder.clone())]);
                 format!("was taken by {}", slot.holder)
             }
+            None if loss.orderly => "cannot be renewed, because the layout changed or the store lost writes".to_owned(),
             None => "has no valid record in the store".to_owned(),
         };
         if loss.orderly {
-            let text = format!("node number {node} {by} after its bound had passed: it makes no more IDs");
+            let when = if loss.by.is_some() { " after its bound had passed" } else { "" };
+            let text = format!("node number {node} {by}{when}: it makes no more IDs");
             return self.log(Level::Warning, event::LEASE_LOST, |_| (text, fields));
         }
         let layout = &self.contract.terms.layout;

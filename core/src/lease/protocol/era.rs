@@ -34,7 +34,7 @@
 
 use super::super::record::{ERA_KEYS, Era, Meta, ONLY_ERA, first_tick};
 use super::{Protocol, State};
-use frazil_base::error::{Error, ErrorKind, Result};
+use frazil_base::error::{Error, ErrorKind, Result, shell_word};
 use frazil_base::time::show_instant;
 use frazil_store::Loaded;
 use std::time::Duration;
@@ -69,9 +69,16 @@ impl Protocol {
         let Some(era) = meta.era_of(&terms.purpose).filter(is_valid) else { return Err(terms.mismatch(meta, now_ms)) };
         let begins_ms = terms.layout.tick_start_ms(first_tick(&terms.layout, era.from_ms));
         if !era.is_open || self.held.is_none() && !terms.manual_clock && now_ms < begins_ms {
-            let at = show_instant(begins_ms);
-            let why = format!("the layout of the namespace changes to this one at {at}: {} shows the plan", terms.command("--watch"));
-            return Err(Error::new(ErrorKind::WouldBlock, why).retry_in(Duration::from_millis(begins_ms.abs_diff(now_ms))));
+            let why = if era.is_open {
+                let at = show_instant(begins_ms);
+                format!("the layout of the namespace changes to this one at {at}: {} shows the plan", terms.command("--watch"))
+            } else {
+                let again = terms.command(&format!("--change-layout {}", shell_word(&terms.purpose)));
+                format!("the change of the namespace's layout to this one is not complete: run {again} again")
+            };
+            // The moment of an interrupted command may have passed.
+            let wait_ms = u64::try_from(begins_ms - now_ms).unwrap_or(terms.renew_ms);
+            return Err(Error::new(ErrorKind::WouldBlock, why).retry_in(Duration::from_millis(wait_ms)));
         }
         Ok(era)
     }
@@ -93,5 +100,74 @@ impl Protocol {
     /// Returns whether the lease reaches the end of its era. Then no write extends it.
     pub(crate) fn is_last(&self) -> bool {
         self.held.as_ref().is_some_and(|held| self.end_ms(held.grant.bound) >= self.era().until_ms)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::super::record::Eras;
+    use super::super::{Do, Now, Reply, Terms};
+    use super::*;
+    use frazil_store::{Key, Swapped};
+
+    /// A process that was suspended while the layout changed to another one and back continues in the later era.
+    #[test]
+    fn layout_that_came_back_is_leased_again_without_an_error() {
+        let terms = Terms::of_a_test("time:41@1ms node:2 sequence:12 epoch:2025-01-01", false);
+        let start_ms = terms.layout.epoch_ms();
+        let first = format!("1 nonce=0000000000000001 server= since=0 window=4001 allowance=2000 layout={}", terms.purpose);
+        let back = Eras { number: 2, from_ms: start_ms + 4_500, is_open: true, ..Eras::default() };
+        let back = Meta { changes: back.text(1), ..Meta::parse(&first).unwrap() }.to_string();
+        let mut loaded = Loaded { time_ms: Some(start_ms), meta: Some(first), ..Loaded::default() };
+        let mut protocol = Protocol::new(terms, "test:1", fastrand::Rng::with_seed(1));
+        for second in 0..20 {
+            if second == 5 {
+                assert!(protocol.grant().is_some());
+                loaded.meta = Some(back.clone());
+            }
+            let now = Now { tick: 1_000 * second, mono_ms: 1_000 * second, next: 0 };
+            match protocol.step(now) {
+                Do::Load(_) => protocol.done(Ok(Reply::Loaded(loaded.clone())), now),
+                Do::Swap(swap) => {
+                    let Key::Slot(key) = swap.key else { panic!("the record is as long as needed") };
+                    let is_done = swap.meta == loaded.meta;
+                    if is_done {
+                        loaded.slots = vec![(key, swap.new.clone())];
+                    }
+                    protocol.done(Ok(Reply::Swapped(if is_done { Swapped::Done } else { Swapped::Differs })), now);
+                }
+                Do::Rest(_) => {}
+                Do::Release(_) | Do::Note(_) => panic!("the lease ends without a write"),
+            }
+            assert_eq!(protocol.trouble(), None, "after {second} s");
+        }
+        assert!(protocol.grant().is_some_and(|grant| grant.first >> 12 >= 4_500) && loaded.slots[0].0 >> 40 == 2, "{:?}", loaded.slots);
+    }
+    /// A command that was interrupted leaves the plan closed. Both layouts wait, also after the moment, until it is run again.
+    #[test]
+    fn closed_plan_names_the_command_that_completes_it() {
+        let terms = Terms::of_a_test("time:41@1ms node:2 sequence:12 epoch:2025-01-01", false);
+        let start_ms = terms.layout.epoch_ms();
+        let next = terms.purpose.clone();
+        let record = |is_open| {
+            let eras = Eras { at_ms: start_ms + 5_000, is_open, next: &next, ..Eras::default() };
+            let old =
+                format!("1 nonce=0000000000000001 server= since=0 window=4001 allowance=2000 layout={}", next.replace("node", "other"));
+            Meta { changes: eras.text(1), ..Meta::parse(&old).unwrap() }.to_string()
+        };
+        for (is_open, now_ms, says, wait_ms) in [
+            (true, 3_000, "--namespace default --watch` shows the plan", 2_000),
+            (false, 3_000, "`frazil nodes file:/a --namespace default --change-layout 'time:41@1ms node:2", 2_000),
+            (false, 3_600_000, "is not complete: run `frazil nodes", 1_000),
+        ] {
+            let mut protocol = Protocol::new(terms.clone(), "test:1", fastrand::Rng::with_seed(1));
+            let loaded = Loaded { time_ms: Some(start_ms), meta: Some(record(is_open)), ..Loaded::default() };
+            let now = Now { tick: now_ms, mono_ms: now_ms, next: 0 };
+            assert!(matches!(protocol.step(now), Do::Load(_)));
+            protocol.done(Ok(Reply::Loaded(loaded)), now);
+            let why = protocol.awaits().expect("it waits");
+            assert!(why.to_string().contains(says), "{why}");
+            assert_eq!(why.retry_after(), Some(Duration::from_millis(wait_ms)), "{why}");
+        }
     }
 }
