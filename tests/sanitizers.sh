@@ -28,7 +28,7 @@ fixed=''
 
 echo "== Rust"
 # The simulation has one thread and no unsafe code, and takes the longest.
-$fixed cargo +nightly test -q --locked --target "$host" -p frazil -p frazil-base -p frazil-store --features frazil/stores,frazil/admin \
+$fixed cargo +nightly test -q --no-fail-fast --locked --target "$host" -p frazil -p frazil-base -p frazil-store --features frazil/stores,frazil/admin \
     --lib --tests -- --skip simulation
 
 echo "== C"
