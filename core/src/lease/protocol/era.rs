@@ -143,6 +143,7 @@ mod tests {
         }
         assert!(protocol.grant().is_some_and(|grant| grant.first >> 12 >= 4_500) && loaded.slots[0].0 >> 40 == 2, "{:?}", loaded.slots);
     }
+
     /// A command that was interrupted leaves the plan closed. Both layouts wait, also after the moment, until it is run again.
     #[test]
     fn closed_plan_names_the_command_that_completes_it() {
