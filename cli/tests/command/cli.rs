@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use frazil::admin::shell_word;
-use frazil::admin::store::{Address, Key, Store as _, Swap};
+use frazil::admin::store::{Address, Key, Swap};
 use frazil::{ErrorKind, Segment, Snowflake};
 use serde_json::Value;
 use std::fs;
