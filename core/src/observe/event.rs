@@ -72,7 +72,7 @@ impl Level {
 /// | `lease.failing` | warning | a lease could not be extended; it still lasts for a while | `store`, `namespace`, `node`, `code`, `error`, `since`, `until` |
 /// | | | or a forked child, or a process whose lease was given up, finds no number | `store`, `namespace`, `code`, `error`, `since` |
 /// | `lease.recovered` | info | the store answers again | `store`, `namespace`, `node`, `since` |
-/// | `lease.lost` | warning | another process took the number after its bound had passed: another one is leased | `store`, `namespace`, `node`, `token`, `other_token`, `other_holder` |
+/// | `lease.lost` | warning | another process took the number after its bound had passed: another one is leased; or the layout changed | `store`, `namespace`, `node`, `token`, `other_token`, `other_holder` |
 /// | | error | the record was removed or replaced before its bound: IDs of `from` to `to` may have been issued twice | those, `from`, `to` |
 /// | `store.changed` | warning | the store was replaced, or has lost writes | `store`, `namespace` |
 /// | `clock.rollback` | warning | the clock went back by a tick or more | `node`, `back_ms`, `rollback` |
