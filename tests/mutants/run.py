@@ -520,6 +520,12 @@ FOUND_BY_TESTS = [
         "cases::copies_of_a_machine",
     ),
     (
+        "a lease of a layout that came back ends with an error",
+        "if !self.establish(loaded, now_ms).is_err_and(",
+        "if self.held.is_some() && !self.establish(loaded, now_ms).is_err_and(",
+        "era::tests::layout_that_came_back",
+    ),
+    (
         "a copy keeps its original's number",
         "let is_copied = restored || last != UNKNOWN && generation.is_some_and(|generation| generation != last);",
         "let is_copied = restored;",

@@ -14,6 +14,9 @@ use frazil_store::{LEAVE, Loaded, Swap};
 /// The time beyond W + A by which a bound may be ahead. Only a wrong clock has confirmed a later one.
 const FARTHEST_MS: i64 = 3_600_000;
 
+/// The time in which an operator follows a text with an instant.
+const LATER_MS: i64 = 60_000;
+
 /// A change to a layout, at an instant or as soon as it can be; or the end of such a change.
 pub struct Change {
     /// The new layout.
@@ -112,7 +115,9 @@ impl Change {
         let least_ms = above_bounds(meta, old, loaded, now_ms, least_ms)?;
         let at_ms = self.at_ms.map_or(least_ms, |at_ms| old.tick_start_ms(first_tick(old, at_ms)));
         if at_ms < least_ms {
-            let why = format!("--at is too early, because of the leases: give {} or later", show_instant(least_ms));
+            // The earliest moment moves on with the time.
+            let later = show_instant(least_ms + LATER_MS);
+            let why = format!("--at is too early, because of the leases: leave it out for the earliest moment, or give {later} or later");
             return Err(Error::new(ErrorKind::OutOfRange, why));
         }
         self.layout.tick_of(at_ms)?;
@@ -296,6 +301,17 @@ mod tests {
         later.slots.push((ERA_KEYS + 3, slot(Tenure::Held, 1)));
         assert_eq!(to(NEW, &later), ErrorKind::StoreChanged, "slots of an era that the record does not have");
         assert_eq!(kind(&mut change(NEW, Some(NOW_MS + 7_000), false, 1), &held(1)), ErrorKind::OutOfRange);
+    }
+
+    /// An operator takes some seconds to give the instant of the text, and the earliest moment is later by then.
+    #[test]
+    fn instant_of_a_refusal_can_be_given() {
+        let mut store = namespace(OLD, &[]);
+        let error = run(&mut change(NEW, Some(NOW_MS), false, 1), &mut store, 9).map(drop).unwrap_err().to_string();
+        let given = error.split_once(", or give ").and_then(|(_, text)| text.split_once(' ')).expect("an instant").0;
+        store.time_ms = Some(NOW_MS + 30_000);
+        let at_ms = frazil_base::time::parse_instant("at", given).expect("an instant");
+        assert!(matches!(run(&mut change(NEW, Some(at_ms), false, 1), &mut store, 9), Ok(Some(Next::Planned(ms, ..))) if ms == at_ms));
     }
 
     /// A moment that the record cannot hold would leave a record that nobody can read.
