@@ -70,8 +70,8 @@ pub fn addresses(value: &str) -> String {
     let mut stores: Vec<String> = Vec::new();
     for word in value.split_inclusive(char::is_whitespace) {
         match stores.last_mut() {
-            // The word is part of a folder's name, or of a password, with a space in it.
-            Some(store) if !begins_an_address(word.trim_end()) => store.push_str(word),
+            // The word is part of a folder's name, or of a password, with a space in it. A hidden address stays one.
+            Some(store) if !begins_an_address(word.trim_end()) && word.trim_end() != HIDDEN => store.push_str(word),
             _ => stores.push(word.to_owned()),
         }
     }

@@ -217,5 +217,6 @@ fn values_that_are_not_secret_are_shown() {
         ("nonsense redis://a:s@h", "*** redis://***"),
     ] {
         assert_eq!(addresses(given), shown, "{given}");
+        assert_eq!(addresses(shown), shown, "what was hidden stays as it is");
     }
 }
