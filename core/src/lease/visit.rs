@@ -139,14 +139,14 @@ struct Limits<'a> {
     wait: &'a Wait<'a>,
     since: Instant,
     timeout: Duration,
-    /// What the store did not do in time, for the error.
-    not_done: &'static str,
+    /// The error's text after the store, up to the limit.
+    late: &'static str,
 }
 
 impl<'a> Limits<'a> {
     /// `wait` is the caller's limit, and `timeout` the time that the store is given.
     fn new(wait: &'a Wait<'a>, timeout: Duration) -> Self {
-        Limits { wait, since: wait.phase(), timeout, not_done: "had no node number ready" }
+        Limits { wait, since: wait.phase(), timeout, late: "had no node number ready within " }
     }
 
     fn left(&self) -> Duration {
@@ -171,7 +171,7 @@ impl<'a> Limits<'a> {
             let why = format!("store={address} takes longer than this call may wait{reason}");
             return Error::new(ErrorKind::WouldBlock, why).retry_in(SOON).of_a_short_wait();
         }
-        let why = format!("store={address} {} within {} ms{reason}", self.not_done, self.timeout.as_millis());
+        let why = format!("store={address} {}{} ms{reason}", self.late, self.timeout.as_millis());
         Error::new(if is_silent { ErrorKind::StoreUnreachable } else { ErrorKind::LeaseExhausted }, why)
     }
 }
@@ -239,7 +239,7 @@ pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait:
 /// `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long; `CLOSED`.
 pub(super) fn release_node(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
-    let limits = Limits { not_done: "did not confirm the release", ..Limits::new(wait, 2 * contract.call_timeout()) };
+    let limits = Limits { late: "did not confirm the release within ", ..Limits::new(wait, 2 * contract.call_timeout()) };
     ask(workers, contract, LeaseRequest::Renewal(Arc::clone(shared)), &limits).map(drop)
 }
 
@@ -289,7 +289,7 @@ mod tests {
         let kind = Limits::new(&Wait::from(store), store).over(&contract, silent).kind();
         assert_eq!(kind, ErrorKind::StoreUnreachable, "a store that says nothing");
         let wait = Wait::from(Duration::MAX);
-        let release = Limits { not_done: "did not confirm the release", ..Limits::new(&wait, store) }.over(&contract, None);
+        let release = Limits { late: "did not confirm the release within ", ..Limits::new(&wait, store) }.over(&contract, None);
         assert!(release.to_string().contains("store=memory did not confirm the release within 9000 ms"), "{release}");
     }
 }
