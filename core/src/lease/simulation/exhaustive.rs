@@ -474,6 +474,9 @@ impl State {
     }
 }
 
+/// The words of a record before a random number in hexadecimal digits.
+const HEX_WORDS: [&str; 2] = ["token=", "nonce="];
+
 /// The most by which one random number differs from the next, if they belong together.
 const NEAR: u64 = 1 << 30;
 
@@ -487,7 +490,7 @@ fn anonymous(text: &str) -> Vec<u8> {
     }
     let (mut parts, mut numbers, mut rest) = (Vec::new(), Vec::new(), text);
     while !rest.is_empty() {
-        let is_hex = ["token=", "nonce="].iter().any(|key| text[..text.len() - rest.len()].ends_with(key));
+        let is_hex = HEX_WORDS.iter().any(|key| text[..text.len() - rest.len()].ends_with(key));
         let is_digit = |c: char| if is_hex { c.is_ascii_hexdigit() } else { c.is_ascii_digit() };
         let (digits, after) = rest.split_at(rest.find(|c| !is_digit(c)).unwrap_or(rest.len()));
         let number = u64::from_str_radix(digits, if is_hex { 16 } else { 10 }).unwrap_or(0);
@@ -497,22 +500,21 @@ fn anonymous(text: &str) -> Vec<u8> {
         } else {
             parts.push(Part::Plain(digits));
         }
-        let keys = ["token=", "nonce="].iter().filter_map(|key| after.find(key).map(|at| at + key.len()));
-        let next = keys.chain(after.find(|c: char| c.is_ascii_digit())).min().unwrap_or(after.len());
+        let words = HEX_WORDS.iter().filter_map(|word| after.find(word).map(|at| at + word.len()));
+        let next = words.chain(after.find(|c: char| c.is_ascii_digit())).min().unwrap_or(after.len());
         let (plain, after) = after.split_at(next);
         parts.push(Part::Plain(plain));
         rest = after;
     }
-    let mut sorted = numbers.clone();
-    sorted.sort_unstable();
-    sorted.dedup();
+    numbers.sort_unstable();
+    numbers.dedup();
     // Each number's group, named by its first number, and its place in it.
     let (mut places, mut first) = (HashMap::new(), 0);
-    for at in 0..sorted.len() {
-        if at == 0 || sorted[at] - sorted[at - 1] >= NEAR {
+    for at in 0..numbers.len() {
+        if at == 0 || numbers[at] - numbers[at - 1] >= NEAR {
             first = at;
         }
-        places.insert(sorted[at], (sorted[first], at - first));
+        places.insert(numbers[at], (numbers[first], at - first));
     }
     let (mut plain, mut known) = (Vec::with_capacity(text.len()), Vec::<u64>::new());
     for part in parts {
