@@ -30,6 +30,13 @@ python_packages() { # NAME==VERSION...
     "$python" -m pip install --quiet --disable-pip-version-check "$@"
 }
 
+# Unpacks Debian packages into a folder, without installing them; their commands are in $unpacked/usr/bin.
+debian_packages() { # NAME=VERSION...
+    apt-get download --quiet=2 "$@" 2> /dev/null
+    unpacked=$work/unpacked
+    for package in *.deb; do dpkg -x "$package" "$unpacked"; done
+}
+
 # Compares the output with the expected text, and prints both if they differ.
 expect() { # FILE WITH WHAT WAS SEEN; the expected text on standard input
     cat > expected

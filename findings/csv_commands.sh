@@ -8,11 +8,10 @@
 # Remedy: `csvjson -I`, `csvsql -I` with a cast in the query; `datamash --format '%.0f'`.
 . "$(dirname "$0")/begin.sh"
 python_packages csvkit==2.2.0 csvs-to-sqlite==1.3.1
-apt-get download --quiet=2 datamash=1.7-2 2> /dev/null
-dpkg -x datamash_*.deb unpacked
+debian_packages datamash=1.7-2
 printf '%s\n' id,parent 1765646837124341761, 1765646837124341762,1765646837124341761 1765646837124341763,1765646837124341762 > orders.csv
 cut -d , -f 1 orders.csv > ids.csv
-bin=$work/environment/bin datamash=$work/unpacked/usr/bin/datamash
+bin=$work/environment/bin datamash=$unpacked/usr/bin/datamash
 {
     echo "csvjson: $("$bin/csvjson" ids.csv)"
     echo "csvjson -I: $("$bin/csvjson" -I ids.csv)"

@@ -5,9 +5,8 @@
 # jp 0.2.1, the command of JMESPath in Go, prints a number of a document rounded. gron 0.7.1 and jshon 20131010 keep every digit.
 # Remedy: `jo -- -s id=...` makes a string, which jp prints as it is.
 . "$(dirname "$0")/begin.sh"
-apt-get download --quiet=2 jo=1.9-1 jp=0.2.1+ds1-1+b5 gron=0.7.1-1+b6 jshon=20131010-3+b1 libjansson4=2.14-2 2> /dev/null
-for package in *.deb; do dpkg -x "$package" unpacked; done
-export LD_LIBRARY_PATH=$work/unpacked/usr/lib/x86_64-linux-gnu PATH=$work/unpacked/usr/bin:$PATH
+debian_packages jo=1.9-1 jp=0.2.1+ds1-1+b5 gron=0.7.1-1+b6 jshon=20131010-3+b1 libjansson4=2.14-2
+export LD_LIBRARY_PATH=$unpacked/usr/lib/x86_64-linux-gnu PATH=$unpacked/usr/bin:$PATH
 {
     echo "jo: $(jo id=1765646837124341761)"
     echo "jo -- -s: $(jo -- -s id=1765646837124341761)"
