@@ -260,14 +260,6 @@ MUTANTS = [
         "(between.is_empty() || !between.is_empty())",
     ),
     (
-        "the longest window is not kept in the meta record",
-        "            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));\n",
-        (
-            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, era, clock: loaded.time_ms.is_some(), has_lost_writes: false });\n"
-            "            return Ok(None);\n"
-        ),
-    ),
-    (
         "a new incarnation goes unnoticed",
         "            self.held.iter_mut().for_each(|held| held.shaken = true);\n",
         "",
@@ -331,11 +323,19 @@ BEYOND_EXHAUSTIVE = (
         ("a lease of the old layout is extended beyond the moment", "a lease of the new layout begins before the moment"),
         "no layout of the search is changed",
     )
-    | {"the longest window is not kept in the meta record": "all processes of the search have the same window"}
 )
 
 # Mutants with the tests that must fail.
 FOUND_BY_TESTS = [
+    (
+        "the longest window is not kept in the meta record",
+        "            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));\n",
+        (
+            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, era, clock: loaded.time_ms.is_some(), has_lost_writes: false });\n"
+            "            return Ok(None);\n"
+        ),
+        "lease::simulation::directed::no_lease_begins_below_a_bound_that_a_longer_window_allowed",
+    ),
     (
         "numbers of the new layout are leased while its plan is closed",
         "        if !era.is_open || self.held.is_none()",

@@ -478,6 +478,22 @@ fn slow_clock_is_reported() {
 /// A server knows a shorter window than the processes. The floor must be above the bounds of the
 /// longer one.
 #[test]
+fn no_lease_begins_below_a_bound_that_a_longer_window_allowed() {
+    let mut store = SimStore::new(Kind::Lossy, true);
+    drive(&mut protocol(1, false), &mut store, 0, 12_000);
+    let saved = store.save();
+    let mut long = Protocol::new(Terms { window_ms: 60_000, ..terms(false) }, "test:1", fastrand::Rng::with_seed(2));
+    drive(&mut long, &mut store, 12_000, 80_000);
+    let held = long.grant().unwrap();
+    // A server that never had its lease takes over, and it issues IDs up to its bound without noticing.
+    store.restore(saved, 0);
+    let mut others: Vec<_> = (3..=6).map(|seed| protocol(seed, false)).collect();
+    others.iter_mut().for_each(|other| drop(drive(other, &mut store, 80_000, 160_000)));
+    let successor = others.iter().filter_map(Protocol::grant).find(|grant| grant.node == held.node).expect("a lease of its number");
+    assert!(successor.first >= held.bound, "{successor:?} {held:?}");
+}
+
+#[test]
 fn process_raises_the_window_that_it_knows() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let mut first = protocol(1, false);
