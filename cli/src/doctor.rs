@@ -264,7 +264,7 @@ pub(super) fn print(Doctor { spec: words, remove_lock_files, json: as_json }: &D
     let Checks(all) = findings;
     if *as_json {
         let row = |Check { area, level: (level, _), text, fix }: &Check| json!({ "area": area, "level": level, "text": text, "fix": fix });
-        screen.print(&format!("{:#}\n", Value::Array(all.iter().map(row).collect())))?;
+        screen.json(&Value::Array(all.iter().map(row).collect()))?;
     } else {
         // A narrow terminal has no room for a column of areas.
         let column = if screen.has_room(NARROW) { TEXT } else { LEVEL };

@@ -21,7 +21,7 @@ pub(super) fn print(spec: &str, as_json: bool, screen: &mut Screen<'_>) -> Resul
     let (layout, policies) = of_layout(spec)?;
     let explained = Explained { layout, policies, now_ms: system_ms() };
     if as_json {
-        return screen.print(&format!("{:#}\n", explained.json()));
+        return screen.json(&explained.json());
     }
     explained.print(screen)
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(super) fn print(as_json: bool, screen: &mut Screen<'_>) -> Result<(), Stop> {
     if as_json {
         let all = PRESETS.iter().map(describe).collect::<Result<Vec<_>>>()?;
-        return screen.print(&format!("{:#}\n", Value::Array(all)));
+        return screen.json(&Value::Array(all));
     }
     let mut table = Table::new(["name", "bits", "#tick", "from?", "to", "#IDs/s?", "#nodes?"]);
     for preset in PRESETS {

@@ -194,7 +194,7 @@ fn begin_all(store: &str, names: &[String], line: &str, json: bool, screen: &mut
         };
         let listing = namespace.list()?;
         if json {
-            screen.print(&format!("{:#}\n", listing.json()))?;
+            screen.json(&listing.json())?;
         } else {
             screen.print(&begun)?;
             listing.print(false, screen)?;
@@ -229,7 +229,7 @@ fn nodes(arguments: &NodesArguments, screen: &mut Screen<'_>) -> Outcome {
         }
         match (*json, *watch) {
             (true, true) => screen.print(&format!("{}\n", listing.json()))?,
-            (true, false) => screen.print(&format!("{:#}\n", listing.json()))?,
+            (true, false) => screen.json(&listing.json())?,
             (false, _) => {
                 screen.print(done.as_deref().unwrap_or_default())?;
                 listing.print(*wide, screen)?;
@@ -263,5 +263,5 @@ fn segment(arguments: &SegmentArguments, screen: &mut Screen<'_>) -> Result<(), 
         None => {}
     }
     let shown = tag.show()?;
-    if *json { screen.print(&format!("{:#}\n", shown.json())) } else { screen.facts(shown.facts()) }
+    if *json { screen.json(&shown.json()) } else { screen.facts(shown.facts()) }
 }

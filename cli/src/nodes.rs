@@ -249,7 +249,7 @@ impl Namespaces {
         let Namespaces { store, namespaces, tags } = self;
         if as_json {
             let tags: Vec<_> = tags.iter().map(|(namespace, tag)| json!({ "namespace": namespace, "tag": tag })).collect();
-            return screen.print(&format!("{:#}\n", json!({ "store": store, "namespaces": namespaces, "tags": tags })));
+            return screen.json(&json!({ "store": store, "namespaces": namespaces, "tags": tags }));
         }
         if namespaces.is_empty() && tags.is_empty() {
             return screen.print(&format!("{store} contains no namespace and no tag\n"));

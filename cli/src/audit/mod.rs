@@ -134,7 +134,7 @@ pub(super) fn run(arguments: &MergeAudit, screen: &mut Screen<'_>) -> Outcome {
     report.write(audit.html())?;
     report.finish()?;
     drop(progress);
-    let printed = if arguments.json { screen.print(&format!("{:#}\n", audit.json())) } else { audit.print(screen) };
+    let printed = if arguments.json { screen.json(&audit.json()) } else { audit.print(screen) };
     let printed = printed.and_then(|()| screen.flush());
     let status = if audit.is_clean() { DONE } else { FOUND };
     work.remove();
