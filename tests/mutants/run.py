@@ -234,8 +234,8 @@ MUTANTS = [
     ),
     (
         "copies of a machine that renew at once write the same record",
-        "held.version % (u64::MAX / 2) + self.random.u64(1..=VERSION_STEP)",
-        "held.version % (u64::MAX / 2) + self.random.u64(..1) + VERSION_STEP / VERSION_STEP",
+        "self.random.u64(1..=VERSION_STEP))",
+        "self.random.u64(..1) + VERSION_STEP / VERSION_STEP)",
     ),
     (
         "a copy's record is adopted after a loss",
@@ -617,9 +617,15 @@ FOUND_BY_TESTS = [
     ),
     (
         "a record that another process wrote before the bound had passed is taken for a later one",
-        "(held.version + 1..held.version.saturating_add(FOLLOWING)).contains(&slot.version)",
+        "(held.version + 1..held.version.saturating_add(following)).contains(&slot.version)",
         "slot.version > 0",
         "cases::removed_record_is_noted_also_after",
+    ),
+    (
+        "a number that was renewed for months is taken for a restored one",
+        ".saturating_mul(VERSION_STEP).max(FOLLOWING);",
+        ".saturating_mul(VERSION_STEP).min(FOLLOWING);",
+        "restored::number_that_was_renewed_for_months",
     ),
     (
         "a namespace that was begun anew is taken for one with a floor",

@@ -2,7 +2,7 @@
 
 use super::contract::{Contract, Purpose};
 use super::protocol::{BEGINNING_MS, Protocol};
-use super::record::{ERA_KEYS, Meta, Slot, Tenure};
+use super::record::{ERA_KEYS, Meta, Slot, Tenure, version_after};
 use frazil_base::error::{Error, ErrorKind, Result};
 use frazil_store::{Key, LEAVE, Loaded, Swap};
 use std::time::Duration;
@@ -75,7 +75,8 @@ fn set_back_in(era: &Meta, meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
     let far = era.slots(&loaded.slots).into_iter().filter_map(|(node, text)| {
         let slot = Slot::parse(node, &text).ok().filter(|slot| slot.tenure != Tenure::Count && slot.bound >> bits > floor)?;
         let end_ms = layout.stamp_end_ms(slot.bound);
-        let back = Slot { tenure: Tenure::Free, version: slot.version + 1, bound: floor << bits | layout.sequence().max(), ..slot };
+        let back =
+            Slot { tenure: Tenure::Free, version: version_after(slot.version, 1), bound: floor << bits | layout.sequence().max(), ..slot };
         let key = Key::Slot(era.eras().number * ERA_KEYS + node);
         let swap = Swap::at_any_time(Some(meta.to_string()), loaded.server.clone(), key, Some(text), back.to_string());
         Some(SetBack { node, holder: back.holder, end_ms, swap })
@@ -121,6 +122,10 @@ mod tests {
         assert_eq!(written, Slot { tenure: Tenure::Free, version: 4, bound: floor_ms << 12 | 4095, ..record(Tenure::Held, years) });
         assert_eq!((back[0].swap.old.as_ref(), back[0].swap.meta.clone()), (Some(&slots[1].1), Some(meta.to_string())));
         assert_eq!((back[0].end_ms, back[0].holder.as_str()), (years as i64 + 1, "h:1"));
+        // A version that leaves no room for a later one, which an outsider may have written.
+        let last = Slot { version: u64::MAX - 1, ..record(Tenure::Held, years) };
+        let back = set_back(&meta, &Loaded { slots: vec![(2, last.to_string())], ..loaded.clone() });
+        assert!(Slot::parse(2, &back[0].swap.new).is_ok_and(|slot| slot.tenure == Tenure::Free));
         // Without a floor, no bound counts as above it.
         assert!(set_back(&Meta { since_ms: 0, ..meta }, &loaded).is_empty());
     }

@@ -64,7 +64,7 @@ pub(crate) use loss::Loss;
 pub(crate) use mismatch::DISPOSABLE;
 pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};
 
-use super::record::{Meta, Slot, Tenure};
+use super::record::{Meta, Slot, Tenure, version_after};
 use choice::LivenessCheck;
 use clocks::Survey;
 use draw::Look;
@@ -285,7 +285,7 @@ impl Protocol {
         let slot = Slot {
             tenure: Tenure::Free,
             token: held.grant.token,
-            version: held.version + 1,
+            version: version_after(held.version, 1),
             bound: next.max(held.grant.first).saturating_sub(1),
             holder: self.name.to_string(),
         };

@@ -279,6 +279,12 @@ impl Slot {
     }
 }
 
+/// The version after another one. An outsider may have written any number into a record. Versions begin again if that number leaves no room
+/// for later ones.
+pub(super) fn version_after(version: u64, step: u64) -> u64 {
+    version % (u64::MAX / 2) + step
+}
+
 /// Takes `KEY=VALUE ` from the front, and returns the value.
 fn word<'a>(rest: &mut &'a str, key: &str) -> Option<&'a str> {
     let (value, after) = rest.strip_prefix(key)?.split_once(' ')?;

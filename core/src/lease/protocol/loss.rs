@@ -8,8 +8,8 @@
 //!
 //! A loss may be found only after the bound has passed. Then the new record shows whether it was
 //! also written after the bound had passed. In the same incarnation its version must follow on the
-//! lease's own, because the first record of a slot begins with a random version. In another
-//! incarnation the floor must be above the bound.
+//! lease's own, by no more than the writes since then, because the first record of a slot begins
+//! with a random version. In another incarnation the floor must be above the bound.
 //!
 //! **A store that went back.** A restored backup may bring the same incarnation back, on a server
 //! with the same identity. No start can notice this. A holder can, because its confirmed record is
@@ -20,13 +20,14 @@
 //! A process that starts between the restore and the first such renewal takes its number from the
 //! old records.
 
+use super::super::contract::SHORTEST_RENEW_MS;
 use super::super::record::{CLOCK_ERROR_MS, Meta, Slot};
 use super::slot::VERSION_STEP;
 use super::{Held, Now, Protocol, State};
 use frazil_base::error::{Error, ErrorKind};
 use frazil_store::Loaded;
 
-/// The range of versions that may follow the last one seen: those of some weeks.
+/// The least range of versions that may follow the last one seen: those of some days.
 const FOLLOWING: u64 = VERSION_STEP << 20;
 
 /// The end of a lease that was not released.
@@ -83,7 +84,7 @@ impl Protocol {
             let is_later = |slot: &Slot| slot.bound >= held.grant.first && (slot.token != held.grant.token || slot.version > held.version);
             let by = by.filter(is_later);
             let passed = now.tick > held.grant.bound >> self.terms.layout.sequence().bits();
-            let follows = by.as_ref().is_some_and(|slot| self.follows_on(&held, slot, loaded));
+            let follows = by.as_ref().is_some_and(|slot| self.follows_on(&held, slot, loaded, now));
             // If a record with the lease's own token was not written here, a copy of this machine wrote it.
             let is_anothers = by.as_ref().is_some_and(|slot| slot.token != held.grant.token);
             self.incarnation.iter_mut().for_each(|known| known.has_lost_writes |= is_anothers && !follows);
@@ -110,12 +111,15 @@ impl Protocol {
     }
 
     /// Returns whether a record that was found after the bound had passed was certainly written after that.
-    fn follows_on(&self, held: &Held, slot: &Slot, loaded: &Loaded) -> bool {
+    fn follows_on(&self, held: &Held, slot: &Slot, loaded: &Loaded, now: Now) -> bool {
         let (Some(meta), Some(known)) = (loaded.meta.as_ref().and_then(|text| Meta::parse(text).ok()), &self.incarnation) else {
             return false;
         };
         if !held.shaken && meta.identity() == known.meta.identity() {
-            return (held.version + 1..held.version.saturating_add(FOLLOWING)).contains(&slot.version);
+            // The most writes since the record was last found. A process may have been suspended for months.
+            let passed_ms = now.tick.saturating_sub(held.stood).saturating_mul(self.terms.layout.tick_ms());
+            let following = (passed_ms / SHORTEST_RENEW_MS).saturating_mul(VERSION_STEP).max(FOLLOWING);
+            return (held.version + 1..held.version.saturating_add(following)).contains(&slot.version);
         }
         meta.begins_ms().is_some_and(|floor_ms| floor_ms >= self.end_ms(held.grant.bound))
     }

@@ -40,7 +40,7 @@
 //! the machine was copied is both copies' own, and both issue up to its bound. The rule fails if the
 //! store confirmed more to the other copy and forgot it, while the first copy's bound is still ahead.
 
-use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure, first_tick};
+use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure, first_tick, version_after};
 use super::incarnation::changed;
 use super::{BEGINNING_MS, Grant, Now, PARTS, Protocol, State};
 use frazil_base::error::{Error, ErrorKind, Result};
@@ -99,10 +99,9 @@ impl Held {
     }
 }
 
-/// The version of a record with a new token. Without an old record it is random, so that it does not seem to follow a removed record. An
-/// outsider may have written any number into a record. Versions begin again if that number leaves no room for later ones.
-fn version_after(old: Option<&Slot>, random: &mut fastrand::Rng) -> u64 {
-    old.map_or_else(|| random.u64(..FIRST_VERSIONS), |slot| slot.version % (u64::MAX / 2)) + 1
+/// The version of a record with a new token. Without an old record it is random, so that it does not seem to follow a removed record.
+fn version_of_new(old: Option<&Slot>, random: &mut fastrand::Rng) -> u64 {
+    version_after(old.map_or_else(|| random.u64(..FIRST_VERSIONS), |slot| slot.version), 1)
 }
 
 impl Protocol {
@@ -145,7 +144,7 @@ impl Protocol {
         // has time may continue after the store lost writes (see `confirm`).
         let passed_ms = old.filter(|(slot, _)| slot.tenure == Tenure::Held).map_or(i64::MIN, |(slot, _)| self.end_ms(slot.bound));
         let token = self.random.u64(..);
-        let version = version_after(old.map(|(slot, _)| slot), &mut self.random);
+        let version = version_of_new(old.map(|(slot, _)| slot), &mut self.random);
         let record = Slot { tenure: Tenure::Held, token, version, bound, holder: self.name.to_string() };
         let mut swap = incarnation.swap(node, old.map(|(_, text)| text.to_owned()), record.to_string());
         // Nothing is confirmed before the floor. So if this incarnation is lost too, an owner that
@@ -168,7 +167,7 @@ impl Protocol {
             return Err(changed(&format!("it may have forgotten which disposable numbers it gave out: {LEAVE}")));
         }
         let token = self.random.u64(..);
-        let version = version_after(old.as_ref().map(|(slot, _)| slot), &mut self.random);
+        let version = version_of_new(old.as_ref().map(|(slot, _)| slot), &mut self.random);
         let record = Slot { tenure: Tenure::Count, token, version, bound: spent + 1, holder: self.name.to_string() };
         let swap = incarnation.swap(key, old.map(|(_, text)| text.clone()), record.to_string());
         let first = now.tick.saturating_sub(self.terms.lag_ticks) << self.terms.layout.sequence().bits();
@@ -222,7 +221,7 @@ impl Protocol {
         let bound_tick = self.bound_tick(now.tick.max(now.next.saturating_sub(1) >> bits));
         let bound = (bound_tick << bits | self.terms.layout.sequence().max()).max(held.grant.bound);
         let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };
-        let version = held.version % (u64::MAX / 2) + self.random.u64(1..=VERSION_STEP);
+        let version = version_after(held.version, self.random.u64(1..=VERSION_STEP));
         let record = Slot { tenure: Tenure::Held, token: held.grant.token, version, bound, holder: self.name.to_string() };
         let mut swap = incarnation.swap(held.grant.node, held.text.clone(), record.to_string());
         swap.earliest_ms = cap_ms;

@@ -13,7 +13,7 @@
 //! | release, seek | a holder releases its number; it looks for another one |
 //! | spend | a generator issues all stamps of its lease |
 //! | crash | another process begins in the place of one |
-//! | copy | the machine of a process is copied while it runs, if the store forgets nothing. The copy has another name, and no number is released after it |
+//! | copy | the machine of a process is copied while it runs, if the store forgets nothing. The copy has its name, and no number is released after it |
 //! | clock | a machine's clock jumps by much more than W + A |
 //! | save, restore | another server takes over with an earlier state of the store, and its clock differs by less than e; more than once |
 //! | wipe | the store forgets everything |
@@ -27,8 +27,9 @@
 //! Two states are the same if they differ only in the values of random numbers. So each number is replaced by its order of appearance.
 //!
 //! Not here, but in the random worlds: the worker, the generator's lease, forks in a process (a forked child takes a number as a new
-//! process does), changes of the layout, disposable numbers, several windows, servers that return, copies over a store that forgets, and
-//! times between those of a scene. A hash of 64 bits stands for a state: the chance that two of 10^7 states share one is below 10^-5.
+//! process does), changes of the layout, disposable numbers, several windows, servers that return, copies over a store that forgets,
+//! times between those of a scene, and each order of two copies' versions, whose steps are drawn once in a state. A hash of 64 bits stands
+//! for a state: the chance that two of 10^7 states share one is below 10^-5.
 //!
 //! `FRAZIL_EXHAUSTIVE=2` searches longer, with at least so many faults. A message that begins with `harness:` breaks no claim.
 

@@ -4,6 +4,7 @@
 //! No process can notice this until a holder has read its record. Each case begins at that point.
 
 use super::super::protocol::{Do, Protocol};
+use super::super::record::Slot;
 use super::directed::{RENEW_MS, above_floor, accept, drive, instant, meta, one_of, only};
 use super::store::{Kind, Saved, SimStore};
 use frazil_base::error::{Error, ErrorKind};
@@ -144,4 +145,27 @@ fn copy_of_the_machine_is_not_taken_for_a_restore() {
     drive(&mut first, &mut store, 5_100, 8_000);
     assert!(first.take_loss().is_some_and(|loss| !loss.orderly));
     assert_eq!(meta(&store).since_ms, 0, "no other incarnation is begun");
+}
+
+/// A process is suspended for months, while another one renews the lease of its number each second. The store has lost nothing.
+#[test]
+fn number_that_was_renewed_for_months_is_not_taken_for_a_restore() {
+    const DAY_MS: u64 = 86_400_000;
+    for kind in [Kind::Clocked, Kind::Clockless] {
+        for days in [1, 60] {
+            let mut store = SimStore::new(kind, false);
+            let (mut first, mut rival) = (only(1), only(2));
+            drive(&mut first, &mut store, 0, 5_000);
+            drive(&mut rival, &mut store, 5_000, 20_000);
+            // The lease of the rival as it is then.
+            let at = days * DAY_MS;
+            let slot = Slot::parse(1, &store.slots()[&1]).unwrap();
+            let renewals = at / RENEW_MS;
+            store.put(1, Slot { version: slot.version + renewals * (1 << 15), bound: slot.bound + (at << 4), ..slot }.to_string());
+            let troubles = drive(&mut first, &mut store, at, at + 5_000);
+            assert!(!troubles.contains(&ErrorKind::StoreChanged), "{kind:?}, {days} days: {troubles:?}");
+            assert!(first.take_loss().is_some_and(|loss| loss.orderly), "{kind:?}, {days} days");
+            assert_eq!(meta(&store).since_ms, 0, "no other incarnation is begun: {kind:?}, {days} days");
+        }
+    }
 }
