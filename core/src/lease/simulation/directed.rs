@@ -164,6 +164,47 @@ fn clock_that_jumps_is_compared_even_after_an_error() {
     assert!(matches!(first.step(later), Do::Load(Which::Page(0))), "the others' bounds are looked at");
 }
 
+#[test]
+fn manual_clock_may_jump() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    for (manual_clock, seed) in [(false, 1), (true, 2)] {
+        let mut first = Protocol::new(Terms { manual_clock, ..terms(false) }, "test:1", fastrand::Rng::with_seed(seed));
+        drive(&mut first, &mut store, 0, 3_000);
+        let later = Now { mono_ms: 5_000, ..instant(3_600_000) };
+        assert_eq!(matches!(first.step(later), Do::Swap(_)), manual_clock, "others' leases show nothing of a time that the program sets");
+    }
+}
+
+/// After a machine slept, its clock has advanced by more than the time that it has measured.
+#[test]
+fn lease_is_extended_once_others_leases_show_that_the_clock_is_right() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    let (mut first, mut second) = (protocol(1, false), protocol(2, false));
+    for holder in [&mut first, &mut second] {
+        drive(holder, &mut store, 0, 3_000);
+    }
+    drive(&mut second, &mut store, 3_000, 20_000);
+    let later = Now { mono_ms: 5_000, ..instant(20_000) };
+    let Do::Load(Which::Page(0)) = first.step(later) else { panic!("the others' bounds are looked at") };
+    first.done(Ok(Reply::Loaded(store.load(Which::Page(0), BEGIN_MS))), later);
+    assert!(matches!(first.step(later), Do::Swap(_)), "its bound is moved on");
+}
+
+/// Other processes' bounds show that a clock is right, but not that a lease outlived a loss.
+#[test]
+fn loss_while_clocks_are_compared_is_confirmed_before_the_lease_is_extended() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    let (mut first, mut second) = (protocol(1, false), protocol(2, false));
+    drive(&mut first, &mut store, 0, 3_000);
+    drive(&mut second, &mut store, 0, 3_000);
+    let later = instant(3_600_000);
+    let later = Now { mono_ms: 5_000, ..later };
+    let Do::Load(Which::Page(0)) = first.step(later) else { panic!("the others' bounds are looked at") };
+    accept(&mut store, 4_000);
+    first.done(Ok(Reply::Loaded(store.load(Which::Page(0), BEGIN_MS))), later);
+    assert!(matches!(first.step(later), Do::Load(Which::One(_))), "its own record is read");
+}
+
 /// After an outage, a process that may use only one number reads all leases before it doubts its
 /// own clock.
 #[test]
@@ -639,6 +680,20 @@ fn lease_is_extended_as_soon_as_that_is_due() {
     assert!((RENEW_MS..RENEW_MS + 100).contains(&due), "{due}");
     assert!(matches!(first.step(instant(due - 1)), Do::Rest(until) if until == due));
     assert!(matches!(first.step(instant(due)), Do::Swap(_)));
+}
+
+/// The last tick of a lease may still be used by its owner.
+#[test]
+fn number_is_open_only_after_the_tick_of_its_bound() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut first = only(1);
+    drive(&mut first, &mut store, 0, 100);
+    let last = (first.grant().unwrap().bound >> 4) - instant(0).tick;
+    for (at, is_open) in [(last, false), (last + 1, true)] {
+        let mut second = only(2);
+        drive(&mut second, &mut store, at, at + 1);
+        assert_eq!(matches!(second.step(instant(at)), Do::Swap(_)), is_open);
+    }
 }
 
 /// By this machine's clock the bound is further ahead than allowed. By the store's clock it passes
