@@ -58,7 +58,6 @@ class Test(NamedTuple):
     folder: Path
     program: str
     name: str
-    ignored: bool
 
 
 def prepared():
@@ -92,7 +91,7 @@ def compiled(copy, texts, candidates, count):
         bad, seen = set(), set()
         for message in (each["message"] for each in messages if each["reason"] == "compiler-message"):
             seen |= {int(number) for number in re.findall(r"unused variable: `mutant_(\d+)`", message["message"])}
-            spans = [span for span in (message["spans"] if message["level"] == "error" else [])]
+            spans = message["spans"] if message["level"] == "error" else []
             for span in sorted(spans, key=lambda span: not span["is_primary"]):
                 hit = {number for path, first, last, number in lines if path == span["file_name"] and first <= span["line_start"] <= last}
                 bad |= hit
@@ -114,12 +113,8 @@ def tests_of(messages):
     for message in messages:
         if program := message.get("executable"):
             folder = Path(message["manifest_path"]).parent
-            for ignored in (False, True):
-                listed = subprocess.run(
-                    [program, "--list", *["--ignored"] * ignored], cwd=folder, capture_output=True, text=True, check=True
-                )
-                names = re.findall(r"^(\S+): test$", listed.stdout, re.MULTILINE)
-                yield from (Test(folder, program, name, ignored) for name in names)
+            listed = subprocess.run([program, "--list"], cwd=folder, capture_output=True, text=True, check=True).stdout
+            yield from (Test(folder, program, name) for name in re.findall(r"^(\S+): test$", listed, re.MULTILINE))
 
 
 def ended(tests, mutant, limit_s, **more):
@@ -216,9 +211,9 @@ def main():
     if status:
         sys.exit(f"the tests do not compile:\n{said[-4000:]}")
     with tempfile.TemporaryDirectory() as folder:
-        tests = {(test.program, test.name): test for test in tests_of(messages) if not CROWDS.search(f"{test.program} {test.name}")}
+        tests = [test for test in tests_of(messages) if not CROWDS.search(f"{test.program} {test.name}")]
         since = time.monotonic()
-        known = baseline([*tests.values()], Path(folder))
+        known = baseline(tests, Path(folder))
     print(f"{len(known)} of {len(tests)} tests count, first run in {time.monotonic() - since:.0f} s", flush=True)
     numbered = list(enumerate(sample, 1))
     # A number that no function has is a mutant without a change.
@@ -239,17 +234,15 @@ def main():
             found["timed out"] += bool(kind == "caught" and how.startswith("hangs"))
             print(f"{kind}  {number}  {mutant.path}: {mutant.change} ({how or why or 'no test fails'})", flush=True)
             if kind == "control" and how:
+                pool.shutdown(wait=False, cancel_futures=True)
                 sys.exit("a mutant without a change was caught: the tests fail by themselves")
     counted = found["caught"] + found["SURVIVED"]
-    print(
-        f"{found['caught']} of {counted} mutants caught, {found['timed out']} of them by a time limit; {found['equivalent']} more are equivalent"
-    )
-    print(
-        f"score {found['caught'] / counted:.1%} (without equivalents), {found['caught'] / count:.1%} (with them); seed {seed}, sample {count}"
-    )
-    if found["caught"] < GOAL * counted:
+    caught, equal = found["caught"], found["equivalent"]
+    print(f"{caught} of {counted} mutants caught, {found['timed out']} of them by a time limit; {equal} more are equivalent")
+    print(f"score {caught / counted:.1%} (without equivalents), {caught / count:.1%} (with them); seed {seed}, sample {count}")
+    if caught < GOAL * counted:
         print(f"below the goal of {GOAL:.0%}")
-    return 0 if counted and found["caught"] / counted >= GOAL else 1
+    return 0 if caught >= GOAL * counted else 1
 
 
 if __name__ == "__main__":
