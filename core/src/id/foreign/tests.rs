@@ -231,6 +231,12 @@ fn number_is_looked_for_within_eight_pairs_of_quotes() {
 
 #[test]
 fn exponent_has_at_most_five_characters() {
-    assert_eq!(read(b"25e00001"), Written::Number(250, true));
-    assert!(matches!(read(b"25e000001"), Written::Refused(_)), "{:?}", read(b"25e000001"));
+    assert_eq!(read(b"2.5e00001"), Written::Number(25, true));
+    assert_eq!(read(b"2.5e000001"), Written::Refused(Reason::NotANumber));
+}
+
+#[test]
+fn number_that_a_double_holds_has_lost_four_digits_or_more() {
+    assert_eq!(find(1_234_567_890_120_000).map(|found| found.mark), Some(Mark::Digits(12)));
+    assert_eq!(find(1_234_567_890_123_000), None);
 }

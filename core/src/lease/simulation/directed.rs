@@ -164,6 +164,24 @@ fn clock_that_jumps_is_compared_even_after_an_error() {
     assert!(matches!(first.step(later), Do::Load(Which::Page(0))), "the others' bounds are looked at");
 }
 
+/// A process that lost its number continues under another one.
+#[test]
+fn first_stamp_is_above_those_that_the_process_has_issued() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    drive(&mut one_of(1, 2), &mut store, 0, 100);
+    let (mut second, right) = (only(2), instant(200));
+    for next in [0, (right.tick + 5) << 4, ((right.tick + 5) << 4) + 1] {
+        let (mut second, now) = (second.copy(fastrand::Rng::with_seed(3), "test:1".into()), Now { next, ..right });
+        let Do::Load(which) = second.step(now) else { panic!("the records are read") };
+        second.done(Ok(Reply::Loaded(store.load(which, BEGIN_MS + 200))), now);
+        let Do::Swap(swap) = second.step(now) else { panic!("a number is taken") };
+        second.done(Ok(Reply::Swapped(Swapped::Done)), now);
+        assert!(swap.old.is_none());
+        assert_eq!(second.grant().unwrap().first >> 4, if next == 0 { right.tick } else { right.tick + 5 + (next & 1) });
+    }
+    assert!(matches!(second.step(right), Do::Load(_)));
+}
+
 #[test]
 fn manual_clock_may_jump() {
     let mut store = SimStore::new(Kind::Clockless, false);
