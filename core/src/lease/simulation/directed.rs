@@ -182,6 +182,36 @@ fn first_stamp_is_above_those_that_the_process_has_issued() {
     assert!(matches!(second.step(right), Do::Load(_)));
 }
 
+/// A page also shows the leases of others, with which the clock is compared.
+#[test]
+fn few_numbers_are_looked_for_on_a_page_of_a_store_without_a_clock() {
+    let one = || Candidates::new(vec![(Some(1), 2)]);
+    for (clock, candidates, is_page) in [(false, one(), true), (true, one(), false), (false, terms(false).candidates, false)] {
+        let mut first = Protocol::new(Terms { clock, candidates, ..terms(false) }, "test:1", fastrand::Rng::with_seed(1));
+        assert_eq!(matches!(first.step(instant(0)), Do::Load(Which::Page(0))), is_page, "{clock}");
+    }
+}
+
+/// A few numbers of many show no lease of another process.
+#[test]
+fn clock_is_compared_with_others_leases_if_the_drawn_numbers_have_none() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    let wide = |node: Option<u64>, seed| {
+        let terms = Terms::of_a_test("time:41@1ms node:10 sequence:4 epoch:2025-01-01", false);
+        let candidates = Candidates::new(vec![(node, 10)]);
+        Protocol::new(Terms { candidates, clock: false, ..terms }, "test:1", fastrand::Rng::with_seed(seed))
+    };
+    let (mut first, mut second) = (wide(Some(700), 1), wide(None, 2));
+    drive(&mut first, &mut store, 0, 100);
+    assert!(first.grant().is_some());
+    let ahead = Now { mono_ms: 200, ..instant(3_600_000) };
+    let Do::Load(which) = second.step(ahead) else { panic!("the records are read") };
+    let loaded = store.load(which, BEGIN_MS + 200);
+    assert!(loaded.slots.is_empty() && loaded.meta.is_some());
+    second.done(Ok(Reply::Loaded(loaded)), ahead);
+    assert!(matches!(second.step(ahead), Do::Load(Which::Page(0))), "the others' leases are read");
+}
+
 #[test]
 fn manual_clock_may_jump() {
     let mut store = SimStore::new(Kind::Clockless, false);
