@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "tests/mutants"))
+import planting
 import run
 import switched
 from servers import process
@@ -208,3 +209,36 @@ def test_the_modules_that_planted_code_names_exist():
     named = {f"core/src/{name}" for name in re.findall(r"\bcrate::([a-z]\w*)", planted)}
     named |= {f"core/{name}/src/lib" for name in re.findall(r"\bfrazil_(\w+)::", planted)}
     assert named and not {path for path in named if not (ROOT / path).exists() and not (ROOT / f"{path}.rs").exists()}
+
+
+def test_random_mutants_change_functions_of_the_product_alone():
+    code = """
+        const fn width() -> u32 { 1 + 2 }
+
+        fn first(list: &[u32]) -> Option<u32> {
+            // A comment, in which a < b.
+            debug_assert!(list.len() < 9);
+            if list.len() > 1 { Some(list[0]) } else { None }
+        }
+
+        #[cfg(test)]
+        mod tests {
+            fn three() -> u32 { 1 + 2 }
+        }
+    """
+    found = planting.of_file("part.rs", textwrap.dedent(code))
+    line = "first: if list.len() > 1 { Some(list[0]) } else { None } -> if "
+    ends = (
+        "list.len() >= 1 { Some(list[0]) }",
+        "true { Some(list[0]) }",
+        "false { Some(list[0]) }",
+        "list.len() > 1 { None }",
+    )
+    assert {mutant.change for mutant in found} == {f"{line}{end} else {{ None }}" for end in ends}
+
+
+def test_the_reasons_of_equivalent_mutants_fit_the_code():
+    for each in planting.equivalent():
+        changes = {mutant.change for mutant in planting.of_file(each["file"], (ROOT / each["file"]).read_text())}
+        assert each["change"] in changes, each
+        assert len(each["why"]) > 20, each

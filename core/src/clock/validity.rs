@@ -94,6 +94,10 @@ mod tests {
             assert!(validity.holds(from), "{from} {counts}");
             assert!(!validity.holds(from.saturating_add(counts)), "{from} {counts}");
             assert!(!validity.holds((from & !(UNIT - 1)).wrapping_sub(1)), "{from} {counts}: before");
+            let (begin, units) = (validity.0 & !Validity::LENGTH, validity.0 & Validity::LENGTH);
+            for count in [begin.wrapping_sub(1), begin, begin + units * UNIT - 1, begin + units * UNIT] {
+                assert_eq!(validity.counts().hold(count), validity.holds(count), "{from} {counts}: {count}");
+            }
         }
         let validity = Validity::of_counts(1000 * UNIT, 500 * UNIT).expect("500 units");
         assert!([1000, 1001, 1499].iter().all(|units| validity.holds(units * UNIT)));

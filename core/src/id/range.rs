@@ -39,3 +39,17 @@ pub fn check_order([from_key, to_key]: [&str; 2], from_ms: Option<i64>, to_ms: O
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn range_goes_from_its_first_instant_to_the_millisecond_before_its_second() {
+        let (layout, from) = (Layout::parse("standard").unwrap(), 1_767_225_600_000);
+        let (first, last) = id_range(&layout, ["from", "to"], Some(from), Some(from + 10)).unwrap();
+        assert_eq!((first, last), (layout.min_id(from).unwrap(), layout.max_id(from + 9).unwrap()));
+        let (_, last) = id_range(&layout, ["from", "to"], Some(from), Some(from + 1)).unwrap();
+        assert_eq!(last, layout.max_id(from).unwrap());
+    }
+}

@@ -268,7 +268,7 @@ impl fmt::Debug for Address {
     }
 }
 
-#[cfg(all(test, not(loom), feature = "stores"))]
+#[cfg(all(test, not(loom), feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod tests {
     use super::Address;
 

@@ -260,6 +260,19 @@ mod tests {
     }
 
     #[test]
+    fn refused_credentials_are_sent_to_no_other_host() {
+        for (kind, hosts) in [(ErrorKind::StoreAuth, 1), (ErrorKind::StoreUnreachable, 3)] {
+            let mut asked = 0;
+            let attempt = |_: &str, _| {
+                asked += 1;
+                Err::<(), _>((kind, "no".to_owned()))
+            };
+            let refused = parse("etcd://a,b,c").unwrap().first_good(Deadline::of_call(std::time::Duration::from_secs(1)), attempt);
+            assert_eq!((refused.unwrap_err().kind(), asked), (kind, hosts));
+        }
+    }
+
+    #[test]
     fn refusals_keep_the_secret() {
         for url in [
             "etcd:h",

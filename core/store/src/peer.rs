@@ -109,6 +109,13 @@ mod tests {
     }
 
     #[test]
+    fn half_of_the_calls_time_is_left_for_the_stores_own_server() {
+        let (port, left, begun) = (server(b"", b"", b"", false), Duration::from_millis(400), Instant::now());
+        super::check("etcd://silent", "etcd", "127.0.0.1", port, left).unwrap();
+        assert!(begun.elapsed() < left, "{:?}", begun.elapsed());
+    }
+
+    #[test]
     fn url_of_another_kind_of_server_is_named_at_once() {
         const GREETING: &[u8] = b"\x4a\0\0\0\x0a8.0.36\0 and so on";
         // These act like real servers: Redis waits for the end of a line, PostgreSQL closes the

@@ -308,3 +308,19 @@ fn last_ticks_of_a_layout_without_node_fields_are_issued_once() {
         assert_eq!(before, i64::MAX - (1 << 22), "{store}: no process has as many threads as are left above it");
     }
 }
+
+/// The guard is taken with the first ID.
+#[test]
+fn guarded_number_has_credit_before_its_first_id() {
+    let ids = Snowflake::open("standard node=921").unwrap();
+    assert!(ids.credit().unwrap() > 1, "{:?}", ids.credit());
+}
+
+#[test]
+fn number_of_40_digits_is_shown_as_it_is_and_a_longer_text_is_quoted() {
+    for digits in [40, 41] {
+        let text = "9".repeat(digits);
+        let error = Snowflake::open(&format!("standard node={text}")).unwrap_err().to_string();
+        assert_eq!(error.contains(&format!("={text} ")), digits == 40, "{error}");
+    }
+}

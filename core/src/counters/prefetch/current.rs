@@ -247,4 +247,10 @@ mod tests {
             assert_eq!(current.take(mark, 2), None);
         }
     }
+
+    #[test]
+    fn position_of_another_generation_has_taken_nothing() {
+        let left = Left(5 << INDEX_BITS | 3);
+        assert_eq!((left.taken(5, 10), left.taken(5, 2), left.taken(4, 10)), (3, 2, 0));
+    }
 }

@@ -169,6 +169,19 @@ fn original_is_among_the_origins() {
 }
 
 #[test]
+fn origins_end_with_the_last_numbers_that_are_rounded_alike() {
+    let double: fn(u64) -> f64 = |id| id as f64;
+    let single: fn(u64) -> f64 = |id| f64::from(id as f32);
+    for (rounded, count, stored) in [(1_683_885_693_914_773_504, 257, double), (250_318_253_153_320_960, (1 << 34) + 1, single)] {
+        let found = find(rounded).unwrap();
+        let (first, last) = (*found.origins.start(), *found.origins.end());
+        assert!([first, last].iter().all(|id| stored(*id) == rounded as f64), "{rounded}: {found:?}");
+        assert!([first - 1, last + 1].iter().all(|id| stored(*id) != rounded as f64), "{rounded}: {found:?}");
+        assert_eq!(found.count(), count, "{rounded}");
+    }
+}
+
+#[test]
 fn every_number_that_a_double_or_a_float_has_rounded_is_among_the_origins() {
     let mut random = fastrand::Rng::with_seed(45);
     for _ in 0..20_000 {
@@ -207,4 +220,23 @@ fn shortest_digits_are_recognized_without_formatting_most_numbers() {
         let is_shortest = format!("{}", number as f64) == number.to_string();
         assert_eq!(looks_rounded(number), is_shortest || rounding::is_single_in_full(number), "{number}");
     }
+}
+
+#[test]
+fn number_is_looked_for_within_eight_pairs_of_quotes() {
+    let quoted = |pairs: usize| format!("{}{ID}{}", "'\"".repeat(pairs / 2), "\"'".repeat(pairs / 2));
+    assert_eq!(read(quoted(8).as_bytes()), Written::Number(ID, false));
+    assert_eq!(read(quoted(10).as_bytes()), Written::Refused(Reason::NotANumber));
+}
+
+#[test]
+fn exponent_has_at_most_five_characters() {
+    assert_eq!(read(b"2.5e00001"), Written::Number(25, true));
+    assert_eq!(read(b"2.5e000001"), Written::Refused(Reason::NotANumber));
+}
+
+#[test]
+fn number_that_a_double_holds_has_lost_four_digits_or_more() {
+    assert_eq!(find(1_234_567_890_120_000).map(|found| found.mark), Some(Mark::Digits(12)));
+    assert_eq!(find(1_234_567_890_123_000), None);
 }

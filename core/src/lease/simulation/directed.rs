@@ -164,6 +164,95 @@ fn clock_that_jumps_is_compared_even_after_an_error() {
     assert!(matches!(first.step(later), Do::Load(Which::Page(0))), "the others' bounds are looked at");
 }
 
+/// A process that lost its number continues under another one.
+#[test]
+fn first_stamp_is_above_those_that_the_process_has_issued() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    drive(&mut one_of(1, 2), &mut store, 0, 100);
+    let (mut second, right) = (only(2), instant(200));
+    for next in [0, (right.tick + 5) << 4, ((right.tick + 5) << 4) + 1] {
+        let (mut second, now) = (second.copy(fastrand::Rng::with_seed(3), "test:1".into()), Now { next, ..right });
+        let Do::Load(which) = second.step(now) else { panic!("the records are read") };
+        second.done(Ok(Reply::Loaded(store.load(which, BEGIN_MS + 200))), now);
+        let Do::Swap(swap) = second.step(now) else { panic!("a number is taken") };
+        second.done(Ok(Reply::Swapped(Swapped::Done)), now);
+        assert!(swap.old.is_none());
+        assert_eq!(second.grant().unwrap().first >> 4, if next == 0 { right.tick } else { right.tick + 5 + (next & 1) });
+    }
+    assert!(matches!(second.step(right), Do::Load(_)));
+}
+
+/// A page also shows the leases of others, with which the clock is compared.
+#[test]
+fn few_numbers_are_looked_for_on_a_page_of_a_store_without_a_clock() {
+    let one = || Candidates::new(vec![(Some(1), 2)]);
+    for (clock, candidates, is_page) in [(false, one(), true), (true, one(), false), (false, terms(false).candidates, false)] {
+        let mut first = Protocol::new(Terms { clock, candidates, ..terms(false) }, "test:1", fastrand::Rng::with_seed(1));
+        assert_eq!(matches!(first.step(instant(0)), Do::Load(Which::Page(0))), is_page, "{clock}");
+    }
+}
+
+/// A few numbers of many show no lease of another process.
+#[test]
+fn clock_is_compared_with_others_leases_if_the_drawn_numbers_have_none() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    let wide = |node: Option<u64>, seed| {
+        let terms = Terms::of_a_test("time:41@1ms node:10 sequence:4 epoch:2025-01-01", false);
+        let candidates = Candidates::new(vec![(node, 10)]);
+        Protocol::new(Terms { candidates, clock: false, ..terms }, "test:1", fastrand::Rng::with_seed(seed))
+    };
+    let (mut first, mut second) = (wide(Some(700), 1), wide(None, 2));
+    drive(&mut first, &mut store, 0, 100);
+    assert!(first.grant().is_some());
+    let ahead = Now { mono_ms: 200, ..instant(3_600_000) };
+    let Do::Load(which) = second.step(ahead) else { panic!("the records are read") };
+    let loaded = store.load(which, BEGIN_MS + 200);
+    assert!(loaded.slots.is_empty() && loaded.meta.is_some());
+    second.done(Ok(Reply::Loaded(loaded)), ahead);
+    assert!(matches!(second.step(ahead), Do::Load(Which::Page(0))), "the others' leases are read");
+}
+
+#[test]
+fn manual_clock_may_jump() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    for (manual_clock, seed) in [(false, 1), (true, 2)] {
+        let mut first = Protocol::new(Terms { manual_clock, ..terms(false) }, "test:1", fastrand::Rng::with_seed(seed));
+        drive(&mut first, &mut store, 0, 3_000);
+        let later = Now { mono_ms: 5_000, ..instant(3_600_000) };
+        assert_eq!(matches!(first.step(later), Do::Swap(_)), manual_clock, "others' leases show nothing of a time that the program sets");
+    }
+}
+
+/// After a machine slept, its clock has advanced by more than the time that it has measured.
+#[test]
+fn lease_is_extended_once_others_leases_show_that_the_clock_is_right() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    let (mut first, mut second) = (protocol(1, false), protocol(2, false));
+    for holder in [&mut first, &mut second] {
+        drive(holder, &mut store, 0, 3_000);
+    }
+    drive(&mut second, &mut store, 3_000, 20_000);
+    let later = Now { mono_ms: 5_000, ..instant(20_000) };
+    let Do::Load(Which::Page(0)) = first.step(later) else { panic!("the others' bounds are looked at") };
+    first.done(Ok(Reply::Loaded(store.load(Which::Page(0), BEGIN_MS))), later);
+    assert!(matches!(first.step(later), Do::Swap(_)), "its bound is moved on");
+}
+
+/// Other processes' bounds show that a clock is right, but not that a lease outlived a loss.
+#[test]
+fn loss_while_clocks_are_compared_is_confirmed_before_the_lease_is_extended() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    let (mut first, mut second) = (protocol(1, false), protocol(2, false));
+    drive(&mut first, &mut store, 0, 3_000);
+    drive(&mut second, &mut store, 0, 3_000);
+    let later = instant(3_600_000);
+    let later = Now { mono_ms: 5_000, ..later };
+    let Do::Load(Which::Page(0)) = first.step(later) else { panic!("the others' bounds are looked at") };
+    accept(&mut store, 4_000);
+    first.done(Ok(Reply::Loaded(store.load(Which::Page(0), BEGIN_MS))), later);
+    assert!(matches!(first.step(later), Do::Load(Which::One(_))), "its own record is read");
+}
+
 /// After an outage, a process that may use only one number reads all leases before it doubts its
 /// own clock.
 #[test]
@@ -655,6 +744,20 @@ fn lease_is_extended_as_soon_as_that_is_due() {
     assert!((RENEW_MS..RENEW_MS + 100).contains(&due), "{due}");
     assert!(matches!(first.step(instant(due - 1)), Do::Rest(until) if until == due));
     assert!(matches!(first.step(instant(due)), Do::Swap(_)));
+}
+
+/// The last tick of a lease may still be used by its owner.
+#[test]
+fn number_is_open_only_after_the_tick_of_its_bound() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut first = only(1);
+    drive(&mut first, &mut store, 0, 100);
+    let last = (first.grant().unwrap().bound >> 4) - instant(0).tick;
+    for (at, is_open) in [(last, false), (last + 1, true)] {
+        let mut second = only(2);
+        drive(&mut second, &mut store, at, at + 1);
+        assert_eq!(matches!(second.step(instant(at)), Do::Swap(_)), is_open);
+    }
 }
 
 /// By this machine's clock the bound is further ahead than allowed. By the store's clock it passes

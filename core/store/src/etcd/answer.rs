@@ -175,3 +175,18 @@ impl<R: Read> Read for Bounded<R> {
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_as_long_as_the_longest_record_is_read() {
+        for (length, is_full) in [(LONGEST_RECORD, false), (LONGEST_RECORD + 1, true)] {
+            let text = "x".repeat(length);
+            let mut bounded = Bounded::new(text.as_bytes());
+            let read = bounded.read_to_end(&mut Vec::new());
+            assert_eq!((read.is_err(), bounded.is_full()), (is_full, is_full), "{length}");
+        }
+    }
+}

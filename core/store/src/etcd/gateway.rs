@@ -339,4 +339,32 @@ mod tests {
         assert_eq!(not_etcd(404, "404 page not found").failure.0, ErrorKind::StoreUnsuitable);
         assert_eq!(not_etcd(302, "").failure.0, ErrorKind::StoreUnreachable);
     }
+
+    #[test]
+    fn only_a_limit_of_the_operations_is_too_many() {
+        let too_many = format!("etcdserver: {TOO_MANY} in txn request");
+        for (kind, why, is_it) in [
+            (ErrorKind::StoreUnsuitable, too_many.as_str(), true),
+            (ErrorKind::StoreUnsuitable, "etcdserver: request is too large", false),
+            (ErrorKind::StoreUnreachable, too_many.as_str(), false),
+        ] {
+            assert_eq!(is_too_many(&Error::new(kind, why)), is_it, "{why}");
+        }
+    }
+
+    #[test]
+    fn certificate_is_for_tls_and_is_in_its_file() {
+        let file = std::env::temp_dir().join(format!("frazil-gateway-{}.pem", std::process::id()));
+        std::fs::write(&file, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
+        for (begin, says) in [
+            ("etcds://h?ca=", None),
+            ("etcd://h?ca=", Some("ca, cert and key are for etcds://")),
+            ("etcds://h?key=", Some("no private key in PEM form in it")),
+        ] {
+            let refused = agent(&Hosts::parse(&format!("{begin}{}", file.display()), 2379).unwrap()).err().map(|error| error.to_string());
+            assert_eq!(refused.is_some(), says.is_some(), "{begin}: {refused:?}");
+            assert!(says.is_none_or(|says| refused.unwrap().contains(says)), "{begin}");
+        }
+        std::fs::remove_file(file).unwrap();
+    }
 }

@@ -142,6 +142,7 @@ fn scenario() {
                 println!("here={here}\n{key}={}", at(&dir).load(namespace, Which::Page(0)).unwrap().time_ms.unwrap());
             }
         }
+        "given" => println!("given: {}", folder::is_given()),
         other => platform::scenario(other, &dir),
     }
 }
@@ -433,4 +434,14 @@ fn text_that_does_not_fit_is_refused() {
     let error = set(&mut *temp.store(), Key::Slot(7), Some(&longest), &format!("{longest}x")).unwrap_err();
     expect(&error, ErrorKind::StoreUnsuitable, &["4061", "4060"]);
     assert_eq!(get(&mut *temp.store(), 7), Some(longest));
+}
+
+#[test]
+fn folder_of_store_local_is_given_by_a_variable_that_is_not_empty() {
+    let temp = Temp::new();
+    for (home, is_given) in [(None, false), (Some(""), false), (Some("/data"), true)] {
+        let mut child = command(&[], "given", &temp.0);
+        child.env_remove("FRAZIL_HOME").envs(home.map(|home| ("FRAZIL_HOME", home)));
+        assert!(finish(child.spawn().unwrap()).contains(&format!("given: {is_given}")), "{home:?}");
+    }
 }

@@ -237,7 +237,7 @@ impl Proxy {
     }
 }
 
-#[cfg(all(test, not(loom), feature = "stores"))]
+#[cfg(all(test, not(loom), feature = "redis", feature = "sql", feature = "etcd"))]
 mod tests {
     use super::*;
     use crate::{Loaded, Swap, Swapped, Which};
@@ -325,6 +325,14 @@ mod tests {
             "redis://localhost.example.com",
         ] {
             assert!(!is_here(&Address::parse(store).unwrap()), "{store}");
+        }
+    }
+
+    #[test]
+    fn machine_is_part_of_the_source_only_for_a_store_on_it() {
+        for (store, is_here) in [("file:/data/ids", true), ("redis://redis.internal", false)] {
+            let of_any_machine = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC).checksum(format!("{store} ").as_bytes());
+            assert_eq!(source_of(&Address::parse(store).unwrap()) != format!("{of_any_machine:08x}"), is_here, "{store}");
         }
     }
 }

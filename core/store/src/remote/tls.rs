@@ -87,3 +87,16 @@ pub(super) fn hint(error: &io::Error, is_handshake: bool) -> &'static str {
 pub(super) fn hint(_error: &io::Error, _is_handshake: bool) -> &'static str {
     ""
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise a URL with one letter too few would send the token unencrypted.
+    #[test]
+    fn certificate_of_a_url_without_tls_is_refused() {
+        let read = |url: &str| Tls::read(&Hosts::parse(url, 7380).unwrap()).map(drop).map_err(|error| error.to_string());
+        assert!(read("frazil://h?ca=/a.pem").unwrap_err().contains("ca, cert and key"));
+        assert_eq!(read("frazil://h"), Ok(()));
+    }
+}

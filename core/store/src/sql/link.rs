@@ -340,3 +340,16 @@ pub(super) fn refused(error: sqlx::Error) -> Refusal {
         _ => Refusal::other(error.to_string()),
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_file_of_a_url_differs_from_a_broken_connection() {
+        let text = |kind: std::io::ErrorKind| refused(sqlx::Error::Io(kind.into())).message;
+        assert!(text(NotFound).starts_with("a socket, certificate or key that the URL names: "), "{}", text(NotFound));
+        assert!(text(UnexpectedEof).starts_with("it closed the connection"));
+        assert_eq!(text(std::io::ErrorKind::ConnectionReset), std::io::Error::from(std::io::ErrorKind::ConnectionReset).to_string());
+    }
+}

@@ -40,6 +40,25 @@ fn refused(url: &str) -> Error {
     error
 }
 
+/// Only such swaps are sent together.
+#[test]
+fn plain_swap_replaces_a_record_of_a_slot_by_one_that_fits() {
+    let swap = |key, meta: Option<&str>, old: Option<&str>, length| Swap {
+        meta: meta.map(str::to_owned),
+        server: String::new(),
+        key,
+        old: old.map(str::to_owned),
+        new: "x".repeat(length),
+        earliest_ms: i64::MIN,
+        latest_ms: i64::MAX,
+    };
+    let (slot, text) = (Key::Slot(1), Some("text"));
+    assert!(super::is_plain(&swap(slot, text, text, 4096)));
+    for other in [swap(Key::Meta, text, text, 1), swap(slot, None, text, 1), swap(slot, text, None, 1), swap(slot, text, text, 4097)] {
+        assert!(!super::is_plain(&other), "{other:?}");
+    }
+}
+
 #[test]
 fn urls_that_are_refused() {
     for (url, says) in [

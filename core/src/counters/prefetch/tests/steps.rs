@@ -198,3 +198,18 @@ fn order_of_a_full_buffer_ends_when_it_is_full() {
         state.pop();
     }
 }
+
+#[test]
+fn numbers_are_ordered_only_below_the_low_level() {
+    let filler = levels_only(Levels { low: 1, high: 2 });
+    let (mut state, now) = (PrefetchState::default(), Instant::now());
+    state.order();
+    for _ in 0..2 {
+        attempt(&mut state, number(), &filler, now);
+    }
+    for is_low in [false, true] {
+        assert!(state.pop().is_some());
+        state.order_if_low();
+        assert_eq!(matches!(state.next(now), FillerAction::Fill(_)), is_low);
+    }
+}
