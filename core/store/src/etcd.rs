@@ -250,11 +250,16 @@ impl Store for Etcd {
 
     #[cfg(feature = "operator")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
-        let all = json!({ "key": base64("/frazil/"), "range_end": base64("/frazil0"), "keys_only": true });
-        let (_, answer) = self.ask("default", &reading(&[all]))?;
-        let keys = self.records(answer.responses)?.into_iter();
-        let name = |key: &str| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned);
-        Ok(keys.filter_map(|(key, _)| name(&key)).collect())
+        let (mut names, mut from) = (Vec::new(), "/frazil/".to_owned());
+        loop {
+            let page = json!({ "key": base64(&from), "range_end": base64("/frazil0"), "keys_only": true, "limit": PAGE });
+            let (_, answer) = self.ask("default", &reading(&[page]))?;
+            let keys: Vec<_> = self.records(answer.responses)?.into_iter().map(|(key, _)| key).collect();
+            names.extend(keys.iter().filter_map(|key| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned)));
+            let Some(last) = keys.last() else { return Ok(names) };
+            // Slots come after the namespace's first record. `0` is the character after `/`.
+            from = last.split_once("/slot/").map_or_else(|| format!("{last}\0"), |(namespace, _)| format!("{namespace}0"));
+        }
     }
 }
 

@@ -361,4 +361,9 @@ fn hundred_thousand_slots() {
     let loaded = all_of(&mut *store, &namespace);
     println!("etcd: {} slots in {:?}", loaded.slots.len(), began.elapsed());
     assert_eq!(loaded.slots.len(), 100_000);
+    let meta = |namespace: &str| json!({ "request_put": { "key": base64(&key(namespace, Key::Meta)), "value": text } });
+    let (before, after) = (format!("{namespace}-1"), format!("{namespace}1"));
+    gateway.ask(TRANSACTION, &json!({ "success": [meta(&namespace), meta(&before), meta(&after)] }), deadline).unwrap();
+    let names = store.namespaces().unwrap();
+    assert!([&namespace, &before, &after].iter().all(|name| names.contains(name)), "{names:?}");
 }
