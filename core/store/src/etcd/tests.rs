@@ -346,7 +346,7 @@ fn key_with_control_characters_is_escaped() {
 /// Reads all pages of a large namespace, and lists the namespaces beside it.
 #[test]
 #[ignore = "needs FRAZIL_TEST_ETCD, and takes a while: tests/servers runs it"]
-fn more_slots_than_an_answer_may_have() {
+fn hundred_fifty_thousand_slots() {
     const SLOTS: usize = super::super::limits::MOST_RECORDS + 100;
     let namespace = format!("large-{:?}", std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos());
     let mut store = connect(&server(), Duration::from_secs(120)).unwrap();
