@@ -1,8 +1,10 @@
 //! The output of a command: streamed text, colours on a terminal, and tables with aligned columns.
 
+mod hidden;
 mod table;
 
 use frazil::Error;
+pub(super) use hidden::plain;
 use serde_json::Value;
 use std::io::{self, Write};
 use table::GAP;
@@ -118,14 +120,7 @@ impl<'a> Screen<'a> {
 
     /// Adds a JSON document, in which hidden characters are escaped, because people read it, too.
     pub(super) fn json(&mut self, document: &Value) -> Result<(), Stop> {
-        let mut text = String::new();
-        for c in format!("{document:#}\n").chars() {
-            match is_hidden(c) && c != '\n' {
-                true => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text += &format!("\\u{unit:04x}")),
-                false => text.push(c),
-            }
-        }
-        self.print(&text)
+        self.print(&hidden::escaped(document))
     }
 
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
@@ -326,16 +321,6 @@ fn visible(text: &str) -> usize {
     text.chars().count().saturating_sub(sequences)
 }
 
-/// Returns whether a character controls a terminal, moves other characters, or is invisible.
-fn is_hidden(c: char) -> bool {
-    !matches!(c, '\'' | '"' | '\\') && c.escape_debug().len() > 1
-}
-
-/// Escapes hidden characters in text from outside.
-pub(super) fn plain(text: &str) -> String {
-    text.chars().flat_map(|c| if is_hidden(c) { c.escape_debug().collect::<Vec<_>>() } else { vec![c] }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,17 +368,5 @@ mod tests {
         for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (4_194_304, "4,194,304")] {
             assert_eq!(grouped(number), text);
         }
-    }
-
-    #[test]
-    fn hidden_characters_are_escaped() {
-        assert_eq!(plain("ä\u{1b}[2J\n"), "ä\\u{1b}[2J\\n");
-        assert_eq!(plain("a\u{9b}2J\u{202e}b\u{200b} 'c' \"d\" \\"), "a\\u{9b}2J\\u{202e}b\\u{200b} 'c' \"d\" \\");
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let document = serde_json::json!({ "holder": "ä \u{1b} \u{7f} \u{9b} \u{202e} \u{e0001} \" \\" });
-        Screen::new(&mut out, &mut err, [Look::default(); 2]).json(&document).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert_eq!(text, "{\n  \"holder\": \"ä \\u001b \\u007f \\u009b \\u202e \\udb40\\udc01 \\\" \\\\\"\n}\n");
-        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document);
     }
 }

@@ -252,8 +252,8 @@ impl Store for Etcd {
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let (mut names, mut from) = (Vec::new(), "/frazil/".to_owned());
         loop {
-            let page = json!({ "key": base64(&from), "range_end": base64("/frazil0"), "keys_only": true, "limit": PAGE });
-            let (_, answer) = self.ask("default", &reading(&[page]))?;
+            let page = [json!({ "key": base64(&from), "range_end": base64("/frazil0"), "keys_only": true, "limit": PAGE })];
+            let (_, answer) = self.ask("default", &reading(&page))?;
             let keys: Vec<_> = self.records(answer.responses)?.into_iter().map(|(key, _)| key).collect();
             names.extend(keys.iter().filter_map(|key| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned)));
             let Some(last) = keys.last() else { return Ok(names) };
@@ -270,8 +270,7 @@ fn writing(namespace: &str, swap: &Swap) -> Value {
     if swap.key != Key::Meta {
         compare.push(equal(&record, swap.old.as_deref()));
     }
-    let put = json!({ "request_put": { "key": base64(&record), "value": base64(&swap.new) } });
-    json!({ "compare": compare, "success": [put] })
+    json!({ "compare": compare, "success": [{ "request_put": { "key": base64(&record), "value": base64(&swap.new) } }] })
 }
 
 fn base64(text: &str) -> String {

@@ -312,7 +312,7 @@ fn last_ticks_of_a_layout_without_node_fields_are_issued_once() {
 /// The guard is taken with the first ID.
 #[test]
 fn guarded_number_has_credit_before_its_first_id() {
-    let ids = Snowflake::open("standard node=921").unwrap();
+    let ids = Snowflake::open("standard node=931").unwrap();
     assert!(ids.credit().unwrap() > 1, "{:?}", ids.credit());
 }
 
