@@ -258,7 +258,8 @@ impl Store for Etcd {
             names.extend(keys.iter().filter_map(|key| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned)));
             let Some(last) = keys.last() else { return Ok(names) };
             // Slots come after the namespace's first record. `0` is the character after `/`.
-            from = last.split_once("/slot/").map_or_else(|| format!("{last}\0"), |(namespace, _)| format!("{namespace}0"));
+            let slot = last.strip_prefix("/frazil/").and_then(|key| key.split_once('/')).filter(|(_, key)| key.starts_with("slot/"));
+            from = slot.map_or_else(|| format!("{last}\0"), |(namespace, _)| format!("/frazil/{namespace}0"));
         }
     }
 }
@@ -287,8 +288,7 @@ fn key(namespace: &str, key: Key) -> String {
 /// The node number of a slot's key. Other keys there belong to other programs, and are skipped.
 fn node(namespace: &str, name: &str) -> Option<u64> {
     let digits = name.strip_prefix("/frazil/")?.strip_prefix(namespace)?.strip_prefix("/slot/")?;
-    let all = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| all)
+    digits.parse().ok().filter(|_| digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn range(key: &str) -> Value {

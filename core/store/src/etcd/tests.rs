@@ -343,6 +343,23 @@ fn key_with_control_characters_is_escaped() {
     assert!(error.contains("\\u{1b}[31m") && !error.contains(char::is_control), "{error:?}");
 }
 
+#[test]
+#[ignore = "needs FRAZIL_TEST_ETCD: tests/servers runs it"]
+fn namespace_named_slot_hides_no_later_one() {
+    let mut store = connect(&server(), Duration::from_secs(10)).unwrap();
+    let deadline = Deadline::of_call(Duration::from_secs(10));
+    let hosts = Hosts::parse(&server(), 2379).unwrap();
+    let (mut gateway, _) = Gateway::open(hosts, TRANSACTION, &reading(&[range("/frazil/?")]), deadline).unwrap();
+    let put = |namespace, key_of| json!({ "request_put": { "key": base64(&key(namespace, key_of)), "value": base64("text") } });
+    for first in (0..300).step_by(100) {
+        let puts: Vec<_> = (first..first + 100).map(|node| put("slot", Key::Slot(node))).collect();
+        gateway.ask(TRANSACTION, &json!({ "success": puts }), deadline).unwrap();
+    }
+    gateway.ask(TRANSACTION, &json!({ "success": [put("slot", Key::Meta), put("slots", Key::Meta)] }), deadline).unwrap();
+    let names = store.namespaces().unwrap();
+    assert!(["slot", "slots"].iter().all(|name| names.iter().any(|known| known == name)), "{names:?}");
+}
+
 /// Reads all pages of a large namespace, and lists the namespaces beside it.
 #[test]
 #[ignore = "needs FRAZIL_TEST_ETCD, and takes a while: tests/servers runs it"]
