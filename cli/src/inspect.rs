@@ -228,7 +228,7 @@ pub(super) fn print(texts: &[String], as_json: bool, screen: &mut Screen<'_>) ->
     for (at, text) in texts.iter().enumerate() {
         let inspection = Inspection::new(text, system_ms())?;
         if as_json {
-            screen.print(&format!("{}\n", inspection.json()))?;
+            screen.json_line(&inspection.json())?;
         } else {
             if at > 0 {
                 screen.print("\n")?;

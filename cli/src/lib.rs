@@ -228,7 +228,7 @@ fn nodes(arguments: &NodesArguments, screen: &mut Screen<'_>) -> Outcome {
             screen.print("\x1b[H\x1b[2J")?;
         }
         match (*json, *watch) {
-            (true, true) => screen.print(&format!("{}\n", listing.json()))?,
+            (true, true) => screen.json_line(&listing.json())?,
             (true, false) => screen.json(&listing.json())?,
             (false, _) => {
                 screen.print(done.as_deref().unwrap_or_default())?;

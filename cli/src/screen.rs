@@ -120,7 +120,12 @@ impl<'a> Screen<'a> {
 
     /// Adds a JSON document, in which hidden characters are escaped, because people read it, too.
     pub(super) fn json(&mut self, document: &Value) -> Result<(), Stop> {
-        self.print(&hidden::escaped(document))
+        self.print(&hidden::escaped(&format!("{document:#}\n")))
+    }
+
+    /// Adds a JSON document as one line, as `json` does.
+    pub(super) fn json_line(&mut self, document: &Value) -> Result<(), Stop> {
+        self.print(&hidden::escaped(&format!("{document}\n")))
     }
 
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {

@@ -481,8 +481,7 @@ fn hostile_records_and_names_reach_the_terminal_escaped() {
         let status = frazil_cli::main(line.iter().map(Into::into), &mut out, &mut err);
         let [out, err] = [out, err].map(|text| String::from_utf8(text).unwrap());
         for text in [&out, &err] {
-            // JSON leaves the controls from U+007F on as they are.
-            let raw = text.chars().find(|c| c.is_control() && *c != '\n' && (c.is_ascii_control() || !options.contains(&"--json")));
+            let raw = text.chars().find(|c| c.is_control() && *c != '\n');
             assert!(raw.is_none() && !text.lines().any(|line| line.starts_with("stop")), "{namespace} {options:?}: {raw:?} in {text}");
         }
         (status, out, err)

@@ -722,13 +722,15 @@ fn listing_creates_nothing() {
 
 #[test]
 fn nodes_are_watched_until_ctrl_c() {
-    let folder = Folder::new("watch");
+    let folder = Folder::new("watch-\u{202e}-\u{9b}31m");
     let store = format!("file:{}", folder.0.display());
     let mut child = command(&["nodes", &store, "--watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for _ in 0..2 {
-        let report: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        let line = lines.next().unwrap().unwrap();
+        let report: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(report["namespace"], "default");
+        assert!(line.is_ascii() && line.contains("watch-\\u202e"), "{line}");
     }
     interrupt(&mut child);
     assert!(child.wait().unwrap().success());
