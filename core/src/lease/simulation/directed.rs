@@ -245,8 +245,7 @@ fn loss_while_clocks_are_compared_is_confirmed_before_the_lease_is_extended() {
     let (mut first, mut second) = (protocol(1, false), protocol(2, false));
     drive(&mut first, &mut store, 0, 3_000);
     drive(&mut second, &mut store, 0, 3_000);
-    let later = instant(3_600_000);
-    let later = Now { mono_ms: 5_000, ..later };
+    let later = Now { mono_ms: 5_000, ..instant(3_600_000) };
     let Do::Load(Which::Page(0)) = first.step(later) else { panic!("the others' bounds are looked at") };
     accept(&mut store, 4_000);
     first.done(Ok(Reply::Loaded(store.load(Which::Page(0), BEGIN_MS))), later);
